@@ -1,0 +1,37 @@
+# Two commands for a fresh clone on a machine with python3, its venv module and make:
+#   make demo   installs into .venv and takes a DGX-1 from its description to checked numbers
+#   make test   installs into .venv and runs every gate
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint install clean
+
+# The stamps say which of the two installs is there: the product alone, or with the developers' tools.
+$(VENV)/product: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/developer: $(VENV)/product
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+install: $(VENV)/product
+
+demo: $(VENV)/product
+	$(BIN)/roundelay run examples/dgx1.rly
+
+lint: $(VENV)/developer
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -m slow
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

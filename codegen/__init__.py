@@ -1,0 +1,1 @@
+"""A schedule in, kernels and exports out."""

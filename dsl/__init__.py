@@ -1,0 +1,1 @@
+"""Text in, a checked model out, and back."""

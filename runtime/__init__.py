@@ -1,0 +1,1 @@
+"""An artifact in, checked numbers and times out."""

@@ -1,0 +1,49 @@
+"""What every way of executing a collective offers: bind buffers once, then call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Array = npt.NDArray[np.generic]
+
+
+class Launch(Protocol):
+    """A collective bound to its buffers."""
+
+    def load(self) -> None:
+        """Bring the host's input arrays to where the collective computes."""
+
+    def __call__(self) -> None:
+        """Run the collective once; may return before it is done."""
+
+    def wait(self) -> None:
+        """Return when all calls are done."""
+
+    def store(self) -> None:
+        """Bring the results back into the host's output arrays."""
+
+
+class Executor(Protocol):
+    """A loaded artifact (or an interpreted program)."""
+
+    device: str
+    """The hardware, in words."""
+
+    def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Launch:
+        """Bind one input and one output array a rank, each one-dimensional and contiguous.
+
+        Rank r's input holds ``len(collective.inputs(r))`` units of the same number of elements,
+        its output ``len(collective.outputs(r))``. In place: an output may be, or lie inside, the
+        same memory as the input exactly as ``overlay`` of ``runtime.buffers`` lays it out.
+        Raises ``ValueError`` for arrays of a wrong type or length.
+        """
+
+
+Loader = Any
+"""``(artifact, program) -> Executor``"""

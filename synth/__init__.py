@@ -1,0 +1,1 @@
+"""A problem in, a proven schedule out."""

@@ -1,0 +1,1 @@
+"""The exact engine: one pseudo-Boolean model, two solvers, three encodings."""
