@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -17,7 +18,7 @@ class Element:
     """
 
     name: str
-    dtype: np.dtype[np.generic]
+    dtype: np.dtype[Any]
     nccl: str
     cuda: str
     accumulate: str
@@ -33,8 +34,8 @@ class Element:
         return self.dtype.kind in "iu"
 
 
-def _element(name: str, dtype: object, nccl: str, cuda: str, accumulate: str = "") -> Element:
-    return Element(name, np.dtype(dtype), nccl, cuda, accumulate or name)  # type: ignore[call-overload]
+def _element(name: str, dtype: Any, nccl: str, cuda: str, accumulate: str = "") -> Element:
+    return Element(name, np.dtype(dtype), nccl, cuda, accumulate or name)
 
 
 ELEMENTS: dict[str, Element] = {

@@ -67,7 +67,7 @@ class Shape:
 @dataclass(frozen=True, slots=True)
 class Fused:
     """All shapes of a program. Rows are independent of each other: no row writes what another
-    reads, in place too (see ``overlays``), so they may run in any order.
+    reads, in place too (see ``codegen.inplace``), so they may run in any order.
     """
 
     problem: Problem

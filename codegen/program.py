@@ -104,6 +104,44 @@ class Program:
     ranks: tuple[RankProgram, ...]
     buffering: int
 
+    def __str__(self) -> str:
+        """One block a rank, one line an instruction; stable, so that two programs compare."""
+        lines = [f"program {self.chunks} chunks, buffering {self.buffering}"]
+        for rank, program in enumerate(self.ranks):
+            name = self.problem.topology.node_name(rank)
+            lines.append(f"rank {rank} {name}: {len(program.scratch)} scratch slots")
+            for number, lane in enumerate(program.lanes):
+                lines.append(f"  lane {number}")
+                lines += [f"    {i}: {show(instruction)}" for i, instruction in enumerate(lane)]
+        return "\n".join(lines)
+
+
+def show(instruction: Instruction) -> str:
+    """An instruction on one line."""
+    match instruction:
+        case Copy(dst, src):
+            return f"copy {dst} = {src}"
+        case Reduce(dst, sources):
+            return f"reduce {dst} = {_row(sources)}"
+        case Transmit(peer, channel, sources):
+            return f"send to {peer}/{channel} {_row(sources)}"
+        case Wait(lane, index):
+            return f"wait for lane {lane} instruction {index}"
+        case Receive():
+            text = f"recv from {instruction.peer}/{instruction.channel}"
+            if instruction.before or instruction.after:
+                merged = (*map(str, instruction.before), "it", *map(str, instruction.after))
+                text += f", merge {' + '.join(merged)}"
+            if instruction.stores:
+                text += f", store {', '.join(map(str, instruction.stores))}"
+            for peer, channel in instruction.forwards:
+                text += f", send to {peer}/{channel}"
+            return text
+
+
+def _row(slots: tuple[Slot, ...]) -> str:
+    return " + ".join(map(str, slots))
+
 
 def chunk_range(elements: int, chunks: int, chunk: int, align: int = 1) -> tuple[int, int]:
     """The half-open range of a unit's elements that a chunk covers.

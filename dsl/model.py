@@ -226,9 +226,7 @@ class Collective:
 
         A unit is one symbol's elements. All-reduce 1, all-gather and all-to-all N.
         """
-        sizes = (
-            max(len(self.inputs(rank)), len(self.outputs(rank))) for rank in range(self.ranks)
-        )
+        sizes = (max(len(self.inputs(rank)), len(self.outputs(rank))) for rank in range(self.ranks))
         return max(sizes, default=1)
 
 

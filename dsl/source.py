@@ -57,16 +57,16 @@ class Fault:
     expected: str = ""
     remedy: str = ""
 
-    def render(self) -> str:
+    def render(self, severity: str = "error") -> str:
         """``file:line:column: error: message``, the line, a caret under the place, the advice."""
         lines: list[str] = []
         if self.span is None:
-            lines.append(f"error: {self.message}")
+            lines.append(f"{severity}: {self.message}")
         else:
             source = self.span.source
             line, column = source.place(self.span.start)
             text = source.line(line)
-            lines.append(f"{source.name}:{line}:{column}: error: {self.message}")
+            lines.append(f"{source.name}:{line}:{column}: {severity}: {self.message}")
             shown, caret = _window(text, column - 1, self.span.end - self.span.start)
             lines += [f"  {shown}", f"  {caret}"]
         if self.expected:
@@ -85,6 +85,13 @@ class InputError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(fault.render() for fault in self.faults)
+
+
+class UnsupportedError(InputError):
+    """What was asked is understood, but cannot be done: by this version, or on this machine."""
+
+    def __init__(self, message: str, expected: str = "", remedy: str = "") -> None:
+        super().__init__(Fault(message, None, expected, remedy))
 
 
 _WIDTH = 160  # A line of a generated file can be megabytes long; show what lies around the place.

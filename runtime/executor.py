@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
+"""One rank's values; the element type is known only when a plan is read."""
 
 
 class Launch(Protocol):
@@ -32,8 +32,9 @@ class Launch(Protocol):
 class Executor(Protocol):
     """A loaded artifact (or an interpreted program)."""
 
-    device: str
-    """The hardware, in words."""
+    @property
+    def device(self) -> str:
+        """The hardware, in words."""
 
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Launch:
         """Bind one input and one output array a rank, each one-dimensional and contiguous.

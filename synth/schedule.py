@@ -8,10 +8,11 @@ uses in step ``t`` it held before ``t``: its own input, or what arrived in an ea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from roundelay.dsl.model import Problem
 
 
@@ -91,7 +92,7 @@ class Schedule:
     @property
     def merged(self) -> frozenset[int]:
         """Numbers of the messages that their receiver merges with something else."""
-        uses = [use.parts for use in (*self.sends, *self.results)]
+        uses = [send.parts for send in self.sends] + [made.parts for made in self.results]
         return frozenset(
             part.send for parts in uses if len(parts) > 1 for part in parts if isinstance(part, Got)
         )
@@ -126,8 +127,9 @@ class Certificate:
     """Why no schedule can do better; ``kind`` says how to check it, ``reason`` in words.
 
     ``distance``: ``nodes`` = (from rank, to rank), ``value`` = steps that data needs.
-    ``cut``: ``nodes`` = the side S that the data must leave; ``value`` = rounds for one chunk.
-    ``partition``: every rank is a part of its own; ``value`` = rounds for one chunk.
+    ``cut``: ``nodes`` = the side S that the data must leave, ranks and switches; ``value`` =
+    rounds for one chunk. ``partition``: ``nodes`` = the part of every rank, by number (empty: each
+    rank is a part of its own); ``value`` = rounds for one chunk.
     ``search``: the exact encoding has no solution; ``reason`` names its class and the solvers.
     """
 

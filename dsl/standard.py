@@ -1,0 +1,40 @@
+"""The library that comes with the language: one file a thing, read when it is first named."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from . import syntax
+from .parser import parse
+from .source import Source
+
+_FOLDERS = {"topology": "library/machines", "operator": "library", "collective": "library"}
+_TYPES: dict[str, type] = {
+    "topology": syntax.Topology,
+    "operator": syntax.Operator,
+    "collective": syntax.Collective,
+}
+
+
+@cache
+def standard(kind: str, name: str) -> syntax.Declaration | None:
+    """The library's declaration of a kind and name; None if there is none."""
+    if not (name.isascii() and name.isidentifier()):
+        return None
+    path = f"{_FOLDERS[kind]}/{name}.rly"
+    file = files("roundelay.dsl").joinpath(path)
+    if not file.is_file():
+        return None
+    for declaration in parse(Source(path, file.read_text("utf-8"))).declarations:
+        if isinstance(declaration, _TYPES[kind]):
+            return declaration
+    return None
+
+
+@cache
+def names(kind: str) -> tuple[str, ...]:
+    """All names of a kind in the library, sorted."""
+    folder = files("roundelay.dsl").joinpath(_FOLDERS[kind])
+    stems = (file.name.removesuffix(".rly") for file in folder.iterdir() if ".rly" in file.name)
+    return tuple(sorted(stem for stem in stems if standard(kind, stem) is not None))

@@ -1,0 +1,313 @@
+"""The command line: ``roundelay check | synth | run | codegen``.
+
+Exit status: 0 done; 1 wrong data; 2 bad input, or a request that was proved impossible; 3 gave up
+within the budget; 70 a fault of ours; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .console import BAD_INPUT, INTERNAL, INTERRUPTED, WRONG, Progress, complain, leave
+
+if TYPE_CHECKING:
+    from roundelay.dsl.model import Problem
+    from roundelay.synth.schedule import Answer, Schedule
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Describe a machine and a collective; get a proven schedule, its kernels, and checked "
+    "numbers.",
+)
+
+Target = Annotated[
+    str, typer.Argument(help="A .rly file, or a machine of the library: dgx1, 'torus(4, 4)', …")
+]
+Collective = Annotated[
+    str | None,
+    typer.Option(help="The collective, instead of a file's plan [default: all_reduce]"),
+]
+Op = Annotated[str | None, typer.Option(help="The operator that combines [default: sum]")]
+Root = Annotated[int | None, typer.Option("--root", "-r", help="The root rank [default: 0]")]
+PlanNumber = Annotated[int | None, typer.Option("--plan", help="Which plan of the file, from 1")]
+Chunks = Annotated[str | None, typer.Option(help="Chunks: 8, or a range 1..8")]
+Steps = Annotated[str | None, typer.Option(help="Steps: at most 4 (4), or a range 2..6")]
+Rounds = Annotated[str | None, typer.Option(help="At most so many rounds: 4, 7/2")]
+Budget = Annotated[str | None, typer.Option(help="Time for the search: 60, 60s [default: 60s]")]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of solvers and data")]
+Solver = Annotated[str, typer.Option(help="race, z3 or cpsat")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from roundelay import __version__
+
+        print(f"roundelay {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def check(file: Annotated[str, typer.Argument(help="A .rly file")], as_json: Json = False) -> None:
+    """Read a file and say what it declares, or everything that is wrong with it."""
+    from roundelay.dsl.loader import load, read_source
+
+    module = load(read_source(Path(file)))
+    if as_json:
+        from roundelay.records import module_json
+
+        print(json.dumps(module_json(file, module)))
+        return
+    from roundelay.report import module_lines
+
+    for warning in module.warnings:
+        complain(warning.render("warning"))
+    for line in module_lines(file, module):
+        print(line)
+
+
+@app.command()
+def synth(
+    target: Target,
+    collective: Collective = None,
+    op: Op = None,
+    root: Root = None,
+    plan: PlanNumber = None,
+    chunks: Chunks = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
+    budget: Budget = None,
+    seed: Seed = 0,
+    solver: Solver = "race",
+    show: Annotated[bool, typer.Option("--show", help="Print every message as well")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find a schedule, and say how good it is."""
+    from roundelay import options
+
+    problem = _problem(target, collective, op, root, plan)
+    problem = options.limit(problem, chunks, steps, rounds, budget)
+    answer = _search(problem, seed, solver, as_json)
+    if as_json:
+        from roundelay.records import answer_json
+
+        print(json.dumps(answer_json(answer)))
+    elif show and (schedule := _schedule(answer)):
+        print(schedule)
+    leave(answer)
+
+
+@app.command()
+def run(
+    target: Target,
+    collective: Collective = None,
+    op: Op = None,
+    root: Root = None,
+    plan: PlanNumber = None,
+    chunks: Chunks = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
+    budget: Budget = None,
+    seed: Seed = 0,
+    solver: Solver = "race",
+    begin: Annotated[
+        str | None, typer.Option("-b", "--minbytes", help="Smallest size, as in nccl-tests: 4K")
+    ] = None,
+    end: Annotated[str | None, typer.Option("-e", "--maxbytes", help="Largest size: 64M")] = None,
+    factor: Annotated[int, typer.Option("-f", "--stepfactor", help="From a size to the next")] = 2,
+    iterations: Annotated[int, typer.Option("-n", "--iters", min=1, help="Timed calls")] = 20,
+    warmup: Annotated[int, typer.Option("-w", "--warmup_iters", min=0, help="Untimed calls")] = 1,
+    datatype: Annotated[
+        str | None, typer.Option("-d", "--datatype", help="f32 or float, i32 or int32, …")
+    ] = None,
+    verify: Annotated[int, typer.Option("-c", "--check", min=0, max=1, help="Verify")] = 1,
+    fill: Annotated[
+        str, typer.Option(help="random, or rank: r + 1 everywhere on rank r")
+    ] = "random",
+    backend: Annotated[
+        str, typer.Option(help="numba-cpu, interpreter, cuda, numba-cuda, numba-cuda-sim")
+    ] = "numba-cpu",
+    as_json: Json = False,
+) -> None:
+    """Find a schedule, generate its kernels, run and verify them over a range of sizes."""
+    from roundelay import options, pipeline
+
+    options.require("--backend", backend, pipeline.RUNNERS)
+    options.require("--fill", fill, ("random", "rank"))
+    problem = _problem(target, collective, op, root, plan)
+    problem = options.limit(problem, chunks, steps, rounds, budget, datatype)
+    sizes, cut = options.choose_sizes(problem, begin, end, factor)
+    answer = _search(problem, seed, solver, as_json)
+    schedule = _schedule(answer)
+    if schedule is None:
+        if as_json:
+            from roundelay.records import answer_json
+
+            print(json.dumps({**answer_json(answer), "rows": [], "verified": False}))
+        leave(answer)
+    from roundelay.runtime.bench import Plan
+
+    measured = Plan(
+        sizes, iterations, warmup, "rank" if fill == "rank" else "random", bool(verify), seed
+    )
+    wrong = _run_rows(answer, schedule, backend, measured, cut, as_json)
+    if wrong:
+        raise typer.Exit(WRONG)
+
+
+@app.command()
+def codegen(
+    target: Target,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write into")],
+    collective: Collective = None,
+    op: Op = None,
+    root: Root = None,
+    plan: PlanNumber = None,
+    chunks: Chunks = None,
+    steps: Steps = None,
+    rounds: Rounds = None,
+    budget: Budget = None,
+    seed: Seed = 0,
+    solver: Solver = "race",
+    datatype: Annotated[str | None, typer.Option("-d", "--datatype", help="Element type")] = None,
+    backend: Annotated[str, typer.Option(help="numba-cpu, cuda or numba-cuda")] = "numba-cpu",
+    as_json: Json = False,
+) -> None:
+    """Find a schedule and write its kernels as readable files."""
+    from roundelay import options, pipeline
+    from roundelay.codegen.backends import BACKENDS
+
+    options.require("--backend", backend, BACKENDS)
+    options.require_folder(output)
+    problem = _problem(target, collective, op, root, plan)
+    problem = options.limit(problem, chunks, steps, rounds, budget, datatype)
+    answer = _search(problem, seed, solver, as_json)
+    schedule = _schedule(answer)
+    if schedule is None:
+        leave(answer)
+    _, artifact = pipeline.generate(schedule, backend, problem.limits.element)
+    paths = pipeline.write(artifact, output)
+    if as_json:
+        from roundelay.records import answer_json
+
+        record = answer_json(answer)
+        record |= {"backend": backend, "files": [str(path) for path in paths]}
+        print(json.dumps(record | {"entry": artifact.entry, "digest": artifact.digest}))
+        return
+    for path in paths:
+        print(f"wrote     {path}")
+
+
+# ------------------------------------------------------------------------- what verbs share
+
+
+def _problem(
+    target: str, collective: str | None, op: str | None, root: int | None, plan: int | None
+) -> Problem:
+    from roundelay.pipeline import Request, read
+
+    return read(Request(target, collective, op, root, plan))
+
+
+def _search(problem: Problem, seed: int, solver: str, quiet: bool) -> Answer:
+    from roundelay import options, pipeline, report
+
+    options.require("--solver", solver, ("race", "z3", "cpsat"))
+    if quiet:
+        return pipeline.synthesize(problem, seed=seed, solver=solver)
+    for line in report.header_lines(problem):
+        print(line)
+    sys.stdout.flush()
+    with Progress() as progress:
+        answer = pipeline.synthesize(problem, seed=seed, solver=solver, on_progress=progress.say)
+    for line in report.answer_lines(answer):
+        print(line)
+    sys.stdout.flush()
+    return answer
+
+
+def _schedule(answer: Answer) -> Schedule | None:
+    from roundelay.synth.schedule import Found
+
+    return answer.outcome.schedule if isinstance(answer.outcome, Found) else None
+
+
+def _run_rows(
+    answer: Answer, schedule: Schedule, runner: str, plan: Any, cut: str, as_json: bool
+) -> int:
+    """Run all sizes; return the number of wrong elements."""
+    from roundelay import pipeline, records, table
+    from roundelay.codegen.elements import ELEMENTS
+    from roundelay.synth.schedule import Found
+
+    problem = answer.problem
+    element = ELEMENTS[problem.limits.element]
+    assert isinstance(answer.outcome, Found)
+    bound, cost = answer.bound, answer.outcome.cost
+    device, measured = pipeline.execute(schedule, runner, element.name, plan)
+    if not as_json:
+        if cut:
+            print(cut)
+        print("\n".join(table.table_header(problem, element, plan, runner, device)), flush=True)
+    rows = []
+    for row in measured:
+        rows.append(row)
+        if not as_json:
+            print(table.table_row(row, problem, element, bound, cost), flush=True)
+    wrong = sum(row.wrong for row in rows)
+    if as_json:
+        record = records.answer_json(answer)
+        record |= {"backend": runner, "device": device}
+        record["rows"] = [records.row_json(row, problem, element, bound, cost) for row in rows]
+        print(json.dumps(record | {"verified": plan.check and not wrong}))
+    else:
+        print("\n".join(table.table_footer(rows, problem)))
+    first = next((row for row in rows if row.first), None)
+    if first:
+        complain(f"error: {wrong} wrong elements; the first, at size {first.size}: {first.first}")
+    return wrong
+
+
+def main() -> None:
+    """The entry of the ``roundelay`` command: no traceback reaches a user unasked."""
+    from roundelay.dsl.source import InputError
+
+    try:
+        app()
+    except InputError as error:
+        complain(str(error))
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("ROUNDELAY_TRACEBACK"):
+            raise
+        complain(
+            f"roundelay: internal error: {type(error).__name__}: {error}\n"
+            "  This is a fault of ours. Please report it with the command and its input;\n"
+            "  ROUNDELAY_TRACEBACK=1 in the environment prints where it happened."
+        )
+        sys.exit(INTERNAL)

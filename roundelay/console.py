@@ -1,0 +1,70 @@
+"""What the verbs say while they work, and the exit status with which they end."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from roundelay.synth.schedule import Answer, Certificate
+
+WRONG, BAD_INPUT, GAVE_UP, INTERNAL, INTERRUPTED = 1, 2, 3, 70, 130
+
+
+def complain(text: str) -> None:
+    """One message on standard error."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+class Progress:
+    """One line that changes on a terminal; a line a query on standard error elsewhere."""
+
+    def __init__(self) -> None:
+        self.say: Callable[[str], None] = lambda text: complain(f"search    {text}")
+        self._status: Any = None
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status("searching")
+            self._status.start()
+            self.say = lambda text: self._status.update(f"searching: {text}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+
+def leave(answer: Answer) -> NoReturn:
+    """End with the exit status of an answer."""
+    from roundelay.synth.schedule import GaveUp, Impossible
+
+    match answer.outcome:
+        case Impossible(certificate, _):
+            complain(f"error: impossible: {certificate.reason}")
+            if remedy := _remedy(answer, certificate):
+                complain(f"  remedy: {remedy}")
+            sys.exit(BAD_INPUT)
+        case GaveUp(reason, _):
+            complain(f"error: gave up: {reason}")
+            sys.exit(INTERRUPTED if reason == "interrupted" else GAVE_UP)
+        case _:
+            sys.exit(0)
+
+
+def _remedy(answer: Answer, certificate: Certificate) -> str:
+    """Which limit to move, and how far, where a bound alone forbids the request."""
+    from .report import count, show_number
+
+    if certificate.kind == "distance":
+        return f"allow at least {count(answer.bound.steps, 'step')} (--steps)"
+    if certificate.kind in ("cut", "partition"):
+        fewest = answer.problem.limits.chunks[0] if answer.problem.limits.chunks else 1
+        rounds = show_number(fewest * answer.bound.rounds)
+        return f"allow at least {rounds} rounds for {count(fewest, 'chunk')} (--rounds)"
+    return ""

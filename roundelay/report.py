@@ -1,0 +1,145 @@
+"""What people read of a problem and its answer."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from roundelay.synth.schedule import Found, GaveUp, Impossible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from roundelay.dsl.loader import Module
+    from roundelay.dsl.model import Problem, Topology
+    from roundelay.synth.schedule import Answer, Bound, Cost, Schedule
+
+# ------------------------------------------------------------------------------------ numbers
+
+
+def show_number(value: Fraction) -> str:
+    """A fraction as people write it: ``4``, ``3.5``, or ``7/3`` where no short decimal is exact."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    decimal = f"{float(value):.4f}".rstrip("0")
+    return decimal if Fraction(decimal) == value else f"{value.numerator}/{value.denominator}"
+
+
+def show_rate(rate: Fraction) -> str:
+    """Bytes per second as GB/s with up to two decimals (three significant digits below 1)."""
+    gb = float(rate) / 1e9
+    return f"{gb:.2f} GB/s" if gb >= 1 else f"{gb:.3g} GB/s"
+
+
+def show_time(seconds: Fraction) -> str:
+    """Seconds in the unit that keeps the number readable."""
+    value = float(seconds)
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if value * factor >= 1:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value * 1e6:.3g} us"
+
+
+def show_size(size: int) -> str:
+    """Bytes with the largest binary unit that divides them."""
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+def count(number: int | Fraction, noun: str) -> str:
+    """``1 step``, ``4 steps``."""
+    shown = show_number(Fraction(number))
+    return f"{shown} {noun}" if number == 1 else f"{shown} {noun}s"
+
+
+# ------------------------------------------------------------------------------------ names
+
+
+def collective_text(problem: Problem) -> str:
+    """The collective as the language writes it: ``broadcast(0)``, ``all_reduce(sum)``."""
+    arguments = problem.collective.arguments
+    return problem.collective.name + (f"({', '.join(arguments)})" if arguments else "")
+
+
+def _machine_lines(topology: Topology) -> Iterator[str]:
+    ranks, switches, links = len(topology.ranks), len(topology.switches), len(topology.links)
+    parts = [f"{ranks} ranks" if ranks != 1 else "1 rank"]
+    if switches:
+        parts.append(f"{switches} switches" if switches != 1 else "1 switch")
+    parts.append(f"{links} directed links")
+    if links:
+        parts.append(f"a round is one chunk's time at {show_rate(topology.slowest)}")
+    yield f"machine   {topology.name}: {', '.join(parts)}"
+    if topology.assumed:
+        yield "assumed   " + ", ".join(f"{name} = {value}" for name, value in topology.assumed)
+
+
+def module_lines(file: str, module: Module) -> Iterator[str]:
+    """What a file declares, for ``check``."""
+    for topology in module.topologies:
+        yield from _machine_lines(topology)
+    for number, problem in enumerate(module.plans, 1):
+        yield f"plan {number}"
+        for line in header_lines(problem):
+            yield f"  {line}"
+    yield f"{file}: no faults, {count(len(module.warnings), 'warning')}"
+
+
+def header_lines(problem: Problem) -> list[str]:
+    """What is asked of which machine, and what was assumed on the way."""
+    lines = [*_machine_lines(problem.topology), f"asked     {collective_text(problem)}"]
+    limits = problem.limits
+    wishes = []
+    for noun, span in (("chunks", limits.chunks), ("steps", limits.steps)):
+        if span:
+            low, high = span
+            wishes.append(f"{noun} {low}" if low == high else f"{noun} {low}..{high}")
+    if limits.rounds is not None:
+        wishes.append(f"at most {count(limits.rounds, 'round')}")
+    if wishes:
+        lines[-1] += f" with {', '.join(wishes)}"
+    return lines
+
+
+def answer_lines(answer: Answer) -> list[str]:
+    """The bound, what was found in how long, and how the two compare."""
+    bound, outcome = answer.bound, answer.outcome
+    rate = f"{show_rate(1 / bound.per_byte)} algbw" if bound.per_byte else "no transfer needed"
+    lines = [f"bound     {count(bound.steps, 'step')}, {rate}"]
+    lines += [f"            {c.reason}" for c in bound.certificates if c.reason]
+    seconds = f"{answer.seconds:.2f} s"
+    match outcome:
+        case Found(schedule, cost, engine):
+            lines.append(
+                f"found     {count(schedule.chunks, 'chunk')}, {count(schedule.steps, 'step')}, "
+                f"{count(cost.rounds, 'round')} in {seconds} ({engine}); "
+                f"{count(len(schedule.sends), 'message')}, accepted by the checker"
+            )
+            lines += [_cost_line(cost), _comparison_line(answer, bound, schedule, cost)]
+        case Impossible(certificate, engine):
+            lines.append(f"answer    impossible, after {seconds} ({engine})")
+            lines.append(f"            {certificate.reason}")
+        case GaveUp(reason, engine):
+            lines.append(f"answer    gave up after {seconds} ({engine}): {reason}")
+    return lines
+
+
+def _cost_line(cost: Cost) -> str:
+    if not cost.per_byte:
+        return "cost      nothing moves"
+    return f"cost      {show_time(cost.latency)} + size / {show_rate(1 / cost.per_byte)}"
+
+
+def _comparison_line(answer: Answer, bound: Bound, schedule: Schedule, cost: Cost) -> str:
+    if schedule.steps == bound.steps:
+        steps = "steps optimal"
+    else:
+        steps = f"{count(schedule.steps - bound.steps, 'step')} above the bound"
+    if not cost.per_byte or answer.proved:
+        rate = "bandwidth optimal (meets the bound)" if answer.proved else "nothing to compare"
+    else:
+        share = float(bound.per_byte / cost.per_byte) * 100
+        rate = f"{share:.1f} % of the bandwidth bound"
+    return f"compares  {steps}, {rate}"

@@ -1,0 +1,70 @@
+"""A schedule in the making: messages under provisional numbers, tidied into sends and results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from roundelay.synth.schedule import Got, Own, Part, Result, Send
+
+if TYPE_CHECKING:
+    from roundelay.synth.routes import Route
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A decoded schedule without its problem: what a worker sends back."""
+
+    steps: int
+    sends: tuple[Send, ...]
+    results: tuple[Result, ...]
+
+
+@dataclass(slots=True)
+class Draft:
+    """Messages in any order of steps; a message names earlier ones by the number it was given."""
+
+    messages: list[tuple[int, int, Route, tuple[Part, ...]]] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+
+    def send(self, step: int, chunk: int, route: Route, parts: tuple[Part, ...]) -> int:
+        """Add a message and return its number."""
+        self.messages.append((step, chunk, route, parts))
+        return len(self.messages) - 1
+
+    def finish(self) -> Plain:
+        """Drop what no result uses and empty steps; sort and number the rest."""
+        used = self._used()
+        key = {i: (m[0], m[1], m[2].src, m[2].dst, m[2].links, i)
+               for i, m in enumerate(self.messages) if i in used}  # fmt: skip
+        order = sorted(key, key=key.__getitem__)
+        number = {old: new for new, old in enumerate(order)}
+        busy = sorted({self.messages[i][0] for i in order})
+        step_of = {old: new for new, old in enumerate(busy)}
+
+        def renumber(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+            own = sorted((p for p in parts if isinstance(p, Own)), key=lambda p: p.symbol)
+            got = sorted(number[p.send] for p in parts if isinstance(p, Got))
+            return (*own, *map(Got, got))
+
+        sends = []
+        for i in order:
+            step, chunk, route, parts = self.messages[i]
+            sends.append(
+                Send(step_of[step], chunk, route.src, route.dst, route.links, renumber(parts))
+            )
+        results = sorted(
+            (Result(r.chunk, r.want, renumber(r.parts)) for r in self.results),
+            key=lambda r: (r.chunk, r.want),
+        )
+        return Plain(len(busy), tuple(sends), tuple(results))
+
+    def _used(self) -> set[int]:
+        stack = [p.send for r in self.results for p in r.parts if isinstance(p, Got)]
+        used = set(stack)
+        while stack:
+            for part in self.messages[stack.pop()][3]:
+                if isinstance(part, Got) and part.send not in used:
+                    used.add(part.send)
+                    stack.append(part.send)
+        return used

@@ -1,0 +1,1 @@
+"""The encodings: how the sends of one chunk of one block become Booleans, and back."""

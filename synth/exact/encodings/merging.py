@@ -1,0 +1,154 @@
+"""Encoding (c): a message is any legal merge of what its sender holds.
+
+One message a chunk, pair of ranks and step. That is all there is to it in up to two steps where
+a rank holds one symbol and wants one value of a block; else a smaller class than all schedules.
+
+A message never goes straight back: a part that v sent to u, merged at u and returned to v, can
+be left out of the merge, for v holds it already and can merge it in itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from roundelay.synth.schedule import Got, Own, Part, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from roundelay.dsl.model import Block
+    from roundelay.synth.exact.board import Board
+    from roundelay.synth.exact.draft import Draft
+    from roundelay.synth.exact.model import Model
+
+Key = tuple[int, int, int]
+"""A message: step, source, destination."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """How something is made: literals of its own symbols, and of earlier messages."""
+
+    own: dict[int, int]
+    got: dict[Key, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """One chunk of one block."""
+
+    board: Board
+    chunk: int
+    taken: dict[Key, list[tuple[int, int]]]
+    holds: dict[Key, dict[int, int]]
+    merges: dict[Key, _Merge]
+    results: tuple[_Merge, ...]
+
+    @property
+    def marks(self) -> list[int]:
+        """The literals of the messages, earliest first."""
+        return [literal for key in sorted(self.taken) for _, literal in self.taken[key]]
+
+    def read(self, value: Callable[[int], bool], draft: Draft) -> None:
+        """Add the messages of a solution and the results they bring."""
+        numbers: dict[Key, int] = {}
+
+        def parts(merge: _Merge) -> tuple[Part, ...]:
+            own = (Own(symbol) for symbol, literal in merge.own.items() if value(literal))
+            got = (Got(numbers[key]) for key, literal in merge.got.items()
+                   if value(literal) and key in numbers)  # fmt: skip
+            return (*own, *got)
+
+        for key in sorted(self.merges):
+            if any(map(value, self.holds[key].values())):
+                route = next(route for route, literal in self.taken[key] if value(literal))
+                made = parts(self.merges[key])
+                numbers[key] = draft.send(key[0], self.chunk, self.board.routes[route], made)
+        for want, merge in enumerate(self.results):
+            draft.results.append(Result(self.chunk, want, parts(merge)))
+
+
+def encode_merges(
+    model: Model, board: Board, block: Block, chunk: int, *, idempotent: bool
+) -> Merged:
+    """Message bits by symbol; ``idempotent``: merged sets may overlap, else they may not."""
+    own: list[list[int]] = [[] for _ in range(board.ranks)]
+    for position, symbol in enumerate(block.symbols):
+        own[symbol.rank].append(position)
+    taken: dict[Key, list[tuple[int, int]]] = {}
+    holds: dict[Key, dict[int, int]] = {}
+    for step in range(board.steps):
+        for route, (u, v) in enumerate(board.ends):
+            if (step, u, v) not in holds:
+                holds[step, u, v] = {s: model.new() for s in _useful(board, block, step, u, v)}
+            if holds[step, u, v]:
+                literal = model.new()
+                board.load(literal, route, step)
+                taken.setdefault((step, u, v), []).append((route, literal))
+    holds = {key: bits for key, bits in holds.items() if bits}
+    for key, ways in taken.items():
+        for bit in holds[key].values():
+            model.clause(-bit, *(literal for _, literal in ways))
+    into: list[list[Key]] = [[] for _ in range(board.ranks)]
+    for key in holds:
+        into[key[2]].append(key)
+    merges: dict[Key, _Merge] = {}
+    for key, bits in holds.items():
+        step, u, v = key
+        earlier = [k for k in into[u] if k[0] < step and k[1] != v]
+        merges[key] = _merge(model, bits, own[u], {k: holds[k] for k in earlier}, idempotent)
+    results: list[_Merge] = []
+    for want in block.wants:
+        always = model.new()
+        model.clause(always)
+        bits = dict.fromkeys(want.symbols, always)
+        arrived = {k: holds[k] for k in into[want.rank]}
+        results.append(_merge(model, bits, own[want.rank], arrived, idempotent))
+    return Merged(board, chunk, taken, holds, merges, tuple(results))
+
+
+def _useful(board: Board, block: Block, step: int, u: int, v: int) -> list[int]:
+    """Symbols that can be at u before the step and still serve a want after reaching v in it."""
+    near = {
+        s
+        for want in block.wants
+        if step + 1 + board.hops[v][want.rank] <= board.steps
+        for s in want.symbols
+    }
+    return [s for s in sorted(near) if board.hops[block.symbols[s].rank][u] <= step]
+
+
+def _merge(
+    model: Model,
+    bits: dict[int, int],
+    own: Iterable[int],
+    earlier: dict[Key, dict[int, int]],
+    idempotent: bool,
+) -> _Merge:
+    """Tie the bits of something to those of what it is made of."""
+    sources: dict[int, list[int]] = {s: [] for s in bits}
+    from_own = {s: model.new() for s in own if s in bits}
+    for s, literal in from_own.items():
+        sources[s].append(literal)
+    from_earlier: dict[Key, int] = {}
+    for key, theirs in earlier.items():
+        if not theirs.keys() & bits.keys():
+            continue
+        select = from_earlier[key] = model.new()
+        for s, bit in theirs.items():
+            if s not in bits:
+                model.clause(-select, -bit)
+                continue
+            both = model.new()
+            model.clause(-both, select)
+            model.clause(-both, bit)
+            model.clause(both, -select, -bit)
+            sources[s].append(both)
+    for s, literals in sources.items():
+        model.clause(-bits[s], *literals)
+        for literal in literals:
+            model.clause(bits[s], -literal)
+        if not idempotent:
+            model.at_most_one(literals)
+    return _Merge(from_own, from_earlier)

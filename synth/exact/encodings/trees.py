@@ -1,0 +1,117 @@
+"""Encoding (b): an in-tree to a root, then an out-tree from it, for values that many want.
+
+Small and quick, but not complete: a schedule need not pass through one root a chunk. What it
+finds counts; that it finds nothing proves nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from roundelay.synth.schedule import Got, Own, Part, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from roundelay.dsl.model import Block
+    from roundelay.synth.exact.board import Board
+    from roundelay.synth.exact.draft import Draft
+    from roundelay.synth.exact.model import Model
+
+    from .copying import Sent
+
+
+@dataclass(frozen=True, slots=True)
+class TreePair:
+    """One chunk: its root, its way up and its way down."""
+
+    board: Board
+    chunk: int
+    block: Block
+    roots: tuple[int, ...]
+    up: Sent
+    down: Sent
+
+    @property
+    def marks(self) -> list[int]:
+        """The literals that choose the root."""
+        return list(self.roots)
+
+    def read(self, value: Callable[[int], bool], draft: Draft) -> None:
+        """Add the messages of a solution and the results they bring."""
+        root = next(rank for rank, literal in enumerate(self.roots) if value(literal))
+        held: dict[int, list[Part]] = {}
+        for position, symbol in enumerate(self.block.symbols):
+            held.setdefault(symbol.rank, []).append(Own(position))
+        for (step, route), literal in sorted(self.up.items()):
+            path = self.board.routes[route]
+            if value(literal) and held.get(path.src):
+                number = draft.send(step, self.chunk, path, tuple(held[path.src]))
+                held.setdefault(path.dst, []).append(Got(number))
+        final: dict[int, tuple[Part, ...]] = {root: tuple(held[root])}
+        for (step, route), literal in sorted(self.down.items()):
+            if value(literal):
+                path = self.board.routes[route]
+                number = draft.send(step, self.chunk, path, final[path.src])
+                final[path.dst] = (Got(number),)
+        for position, want in enumerate(self.block.wants):
+            draft.results.append(Result(self.chunk, position, final[want.rank]))
+
+
+def encode_trees(model: Model, board: Board, block: Block, chunk: int) -> TreePair:
+    """Every want of the block is made of all its symbols.
+
+    A rank sends up once, after all it receives from below; it sends down what is complete: at
+    the root once all has come up, elsewhere once it has come down.
+    """
+    steps = board.steps
+    ranks = range(board.ranks)
+    holders = {symbol.rank for symbol in block.symbols}
+    wanting = {want.rank for want in block.wants}
+    roots = tuple(model.new() for _ in ranks)
+    model.exactly_one(roots)
+    up: Sent = {}
+    down: Sent = {}
+    for step in range(steps):
+        for route in range(len(board.routes)):
+            if step + 1 < steps or len(wanting) == 1:
+                up[step, route] = model.new()
+                board.load(up[step, route], route, step)
+            if step > 0 or len(holders) == 1:
+                down[step, route] = model.new()
+                board.load(down[step, route], route, step)
+    done = [[model.new() for _ in range(steps + 1)] for _ in ranks]
+    _climb(model, board, holders, roots, up)
+    for (step, route), literal in up.items():
+        model.clause(-literal, -done[board.routes[route].dst][step])
+    arriving: list[list[list[int]]] = [[[] for _ in range(steps)] for _ in ranks]
+    for (step, route), literal in down.items():
+        arriving[board.routes[route].dst][step].append(literal)
+    for v in ranks:
+        model.at_most_one([roots[v], *(literal for step in arriving[v] for literal in step)])
+        model.clause(-done[v][0], roots[v])
+        for step in range(steps):
+            model.clause(-done[v][step], done[v][step + 1])
+            model.clause(-done[v][step + 1], done[v][step], *arriving[v][step], roots[v])
+    for (step, route), literal in down.items():
+        model.clause(-literal, done[board.routes[route].src][step])
+    for v in wanting:
+        model.clause(done[v][steps])
+    return TreePair(board, chunk, block, roots, up, down)
+
+
+def _climb(model: Model, board: Board, holders: set[int], roots: tuple[int, ...], up: Sent) -> None:
+    """Every holder but the root sends up once; whoever receives, and is not the root, too."""
+    leaving: list[list[tuple[int, int]]] = [[] for _ in roots]
+    for (step, route), literal in up.items():
+        leaving[board.routes[route].src].append((step, literal))
+    for v, out in enumerate(leaving):
+        once = [literal for _, literal in out] + [roots[v]]
+        if v in holders:
+            model.exactly_one(once)
+        else:
+            model.at_most_one(once)
+    for (step, route), literal in up.items():
+        v = board.routes[route].dst
+        model.clause(-literal, roots[v], *(later for t, later in leaving[v] if t > step))

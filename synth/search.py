@@ -1,0 +1,218 @@
+"""The search: which queries to ask, in which order, and what to answer when the time is out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+from .bounds import bound
+from .exact.engine import ANY_ROUNDS, refuse_unsupported
+from .exact.pool import Pool
+from .routes import enumerate_routes
+from .schedule import Answer, Found, GaveUp, Impossible, Query
+from .walk import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from roundelay.dsl.model import Objective, Problem
+
+    from .schedule import Outcome
+
+BUDGET = 60.0
+"""Seconds a search takes at most where nobody says how many."""
+
+_PATIENCE = 12.0  # Seconds spent on better schedules once there is one, unless a budget is given;
+_LONG_PATIENCE = 40.0  # so many where steps may be added, too.
+_SLICE = 2.5  # Seconds for one attempt at a better schedule, or a sixth of what is left.
+_CLOSE = Fraction(5, 4)  # A quarter above the least rounds possible is no long way any more.
+_CHUNKS = (1, 2, 4, 8, 3, 6, 5, 7)  # Halving and doubling first: links mostly come in powers of 2.
+
+
+def search(
+    problem: Problem,
+    *,
+    seed: int = 0,
+    budget: float | None = None,
+    solver: str = "race",
+    on_progress: Callable[[str], None] | None = None,
+) -> Answer:
+    """The best schedule found within a problem's limits, in ``budget`` seconds at most.
+
+    One chunk count, one step count and a number of rounds are one query. Else the search walks:
+    for latency it takes the fewest steps that any schedule does with, then the fewest seconds a
+    byte in so many steps; for bandwidth the fewest seconds a byte; for time at a size the least
+    of both together (without an objective: at the largest of the sizes, else latency). It asks
+    nothing below the bounds, and stops when the bound is met, the time is out or Ctrl-C comes:
+    the best schedule so far is the answer then. Where no budget is given at all, it has
+    ``BUDGET`` seconds to find a schedule and some more to better it. One number of steps alone
+    means so many at most. Where time decides what is asked, or a race who answers first, two runs
+    may differ: one solver, one query and time enough make the answer the same. Raises
+    ``UnsupportedError``.
+    """
+    began = time.monotonic()
+    limits = problem.limits
+    refuse_unsupported(problem)
+    limit = bound(problem)
+    given = budget if budget is not None else None if limits.budget is None else limits.budget
+    objective = _choose_objective(problem)
+    patience = _PATIENCE if objective.kind == "latency" else _LONG_PATIENCE
+    with Pool() as pool:
+        walk = Walk(
+            problem, limit, objective, seed, solver,
+            began + float(BUDGET if given is None else given),
+            patience if given is None else None, pool, on_progress or _ignore,
+            _measure_quickest(problem) if objective.kind == "time" else Fraction(0),
+        )  # fmt: skip
+        try:
+            outcome = _walk(walk)
+        except KeyboardInterrupt:
+            outcome = walk.best or GaveUp("interrupted", "exact")
+    proved = isinstance(outcome, Impossible) or (
+        isinstance(outcome, Found) and outcome.cost.per_byte == limit.per_byte
+    )
+    seconds = time.monotonic() - began
+    return Answer(problem, outcome, limit, proved, seconds, tuple(walk.log))
+
+
+def _measure_quickest(problem: Problem) -> Fraction:
+    """Seconds a step takes at least, however little it carries."""
+    links = problem.topology.links
+    routes = enumerate_routes(problem.topology).routes
+    seconds = (sum((links[i].latency for i in route.links), Fraction(0)) for route in routes)
+    return min(seconds, default=Fraction(0))
+
+
+def _walk(walk: Walk) -> Outcome:
+    limits = walk.problem.limits
+    chunks, steps = limits.chunks, limits.steps
+    exact = chunks is not None and steps is not None and len({*chunks}) == len({*steps}) == 1
+    if exact and chunks is not None and steps is not None and limits.rounds is not None:
+        return walk.ask(Query(chunks[0], steps[0], limits.rounds), walk.left())
+    first = _find_first(walk)
+    if not isinstance(first, Found):
+        return first
+    assert walk.best is not None
+    fewest = first.schedule.steps if steps is None else max(steps[0], first.schedule.steps)
+    for count in _step_counts(walk, fewest):
+        if walk.settled(count):
+            continue
+        for number in _chunk_counts(walk):
+            _improve(walk, number, count)
+            if walk.left() <= 0:
+                return walk.best
+    return walk.best
+
+
+def _find_first(walk: Walk) -> Outcome:
+    """A schedule of the fewest steps: a few chunks decide whether so many steps are enough.
+
+    With a limit on the rounds, fewer chunks are never harder: dropping one of the chunks of a
+    schedule leaves a schedule. Without it, one chunk's schedule serves any number of them.
+    """
+    limits = walk.problem.limits
+    fewest = 1 if limits.chunks is None else limits.chunks[0]
+    lowest = walk.limit.steps
+    highest = 2 * lowest + 4
+    if limits.steps is not None:
+        lowest, highest = max(lowest, limits.steps[0]), limits.steps[1]
+    if limits.rounds is not None or highest < lowest:
+        rounds = Fraction(0) if limits.rounds is None else limits.rounds
+        if highest < lowest or rounds < fewest * walk.limit.rounds:
+            return walk.ask(Query(fewest, highest, rounds), walk.left())
+    undecided = ""
+    for steps in range(lowest, highest + 1):
+        if walk.left() <= 0:
+            break
+        asked = fewest if limits.rounds is not None else 1
+        rounds = Fraction(ANY_ROUNDS) if limits.rounds is None else limits.rounds
+        last = walk.ask(Query(asked, steps, rounds), walk.left() / (1 if steps == highest else 2))
+        if isinstance(last, Found):
+            if asked < fewest:
+                walk.best = walk.replicated(last.schedule, fewest)
+            assert walk.best is not None
+            return walk.best
+        if isinstance(last, GaveUp):
+            undecided = undecided or last.reason
+        elif limits.steps is not None and steps == highest:
+            return last  # More steps include fewer, so it covers what was undecided.
+    return GaveUp(undecided or f"no schedule found within {highest} steps", "exact")
+
+
+def _improve(walk: Walk, chunks: int, steps: int) -> None:
+    """Tighten the rounds of one chunk and step count until it cannot beat the best any more.
+
+    Whether it can beat the best at all is asked first, but where the way down is long: then the
+    rounds are halved until it no longer is.
+    """
+    low = chunks * walk.limit.rounds
+    grain = walk.grain()
+    ceiling = Fraction(ANY_ROUNDS)
+    while walk.left() > 0:
+        high = walk.rounds_to_win(chunks, steps)
+        if high is None:
+            return
+        high = min(high, ceiling)
+        if low > high:
+            return
+        assert walk.best is not None
+        target = high
+        if walk.best.schedule.chunks == chunks and high > low * _CLOSE:
+            target = max(floor(min((low + high) / 2, 2 * low) / grain) * grain, low)
+            target = ceil(target / grain) * grain
+        outcome = walk.ask(Query(chunks, steps, target), max(_SLICE, walk.left() / 6))
+        if not isinstance(outcome, Found):
+            if target >= high:
+                return
+            low = target + grain
+        else:  # It may cost no less for all that: its latency is more than the least.
+            ceiling = outcome.cost.rounds - grain
+
+
+def _step_counts(walk: Walk, first: int) -> Iterator[int]:
+    """Step counts worth trying: for latency the first schedule's own alone.
+
+    Else there is more to gain from twice and three times as many than from one more, so these
+    come first, then the others in order.
+    """
+    yield first
+    if walk.objective.kind == "latency":
+        return
+    limits = walk.problem.limits
+    ranks = len(walk.problem.topology.ranks)
+    most = max(3 * first, 2 * ranks) if limits.steps is None else limits.steps[1]
+    leaps = [count for count in (2 * first, 3 * first) if first < count <= most]
+    yield from leaps
+    yield from (count for count in range(first + 1, most + 1) if count not in leaps)
+
+
+def _chunk_counts(walk: Walk) -> Iterator[int]:
+    limits = walk.problem.limits
+    ranks = len(walk.problem.topology.ranks)
+    if limits.chunks is None:
+        yield from _CHUNKS
+        if ranks > max(_CHUNKS):
+            yield ranks
+        return
+    low, high = limits.chunks
+    yield from (number for number in _CHUNKS if low <= number <= high)
+    yield from (number for number in range(low, high + 1) if number not in _CHUNKS)
+
+
+def _choose_objective(problem: Problem) -> Objective:
+    from roundelay.dsl.model import Objective
+
+    limits = problem.limits
+    largest = 0 if limits.sizes is None else limits.sizes[1]
+    if limits.objective is None:
+        return Objective("latency") if limits.sizes is None else Objective("time", largest)
+    if limits.objective.kind == "time" and not limits.objective.size:
+        return replace(limits.objective, size=largest)
+    return limits.objective
+
+
+def _ignore(text: str) -> None:
+    del text

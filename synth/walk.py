@@ -1,0 +1,137 @@
+"""The state of a search: what was asked, what is best, what could still be better."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, lcm
+from typing import TYPE_CHECKING
+
+from .copies import replicate
+from .exact.engine import ANY_ROUNDS, solve
+from .schedule import Cost, Found, GaveUp, Impossible, Query
+from .timeline import price
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from roundelay.dsl.model import Objective, Problem
+
+    from .exact.pool import Pool
+    from .schedule import Bound, Outcome, Schedule
+
+
+@dataclass(slots=True)
+class Walk:
+    """One search: its problem, its time, and what it knows so far.
+
+    ``quickest`` is the least latency of a step, in seconds, where the objective counts it;
+    ``patience`` the seconds left once there is a schedule (None: all there are).
+    """
+
+    problem: Problem
+    limit: Bound
+    objective: Objective
+    seed: int
+    solver: str
+    deadline: float
+    patience: float | None
+    pool: Pool
+    tell: Callable[[str], None]
+    quickest: Fraction
+    best: Found | None = None
+    log: list[tuple[Query, str, float]] = field(default_factory=list)
+
+    # ------------------------------------------------------------------ money and time
+
+    def left(self) -> float:
+        """Seconds until the time is out."""
+        return self.deadline - time.monotonic()
+
+    def price_of(self, cost: Cost) -> Fraction:
+        """What the objective minimises once the number of steps is settled."""
+        if self.objective.kind == "time":
+            return cost.at(self.objective.size)
+        return cost.per_byte
+
+    def best_possible(self, steps: int) -> Fraction:
+        """No schedule of so many steps is cheaper."""
+        return self.cost_at(steps, self.limit.per_byte)
+
+    def cost_at(self, steps: int, per_byte: Fraction) -> Fraction:
+        """What a schedule of so many steps costs at least, given its seconds a byte."""
+        if self.objective.kind == "time":
+            return steps * self.quickest + self.objective.size * per_byte
+        return per_byte
+
+    def per_round(self, chunks: int) -> Fraction:
+        """Seconds for a byte that one round costs."""
+        topology = self.problem.topology
+        return 1 / (topology.slowest * self.problem.collective.units * chunks)
+
+    def grain(self) -> Fraction:
+        """All sums of loads over capacities, in rounds, are multiples of this."""
+        topology = self.problem.topology
+        return Fraction(
+            1, lcm(*((link.capacity / topology.slowest).numerator for link in topology.links))
+        )
+
+    def rounds_to_win(self, chunks: int, steps: int) -> Fraction | None:
+        """The most rounds with which so many chunks beat the best so far; None: impossible."""
+        assert self.best is not None
+        gap = self.price_of(self.best.cost) - self.cost_at(steps, Fraction(0))
+        if self.objective.kind == "time":
+            gap /= max(1, self.objective.size)
+        most = gap / self.per_round(chunks)
+        grain = self.grain()
+        rounds = (ceil(most / grain) - 1) * grain
+        if self.problem.limits.rounds is not None:
+            rounds = min(rounds, self.problem.limits.rounds)
+        return rounds if rounds >= chunks * self.limit.rounds and rounds > 0 else None
+
+    # ------------------------------------------------------------------ asking
+
+    def ask(self, query: Query, seconds: float) -> Outcome:
+        """Put one query to the exact engine, log it, and keep what is better than the best."""
+        began = time.monotonic()
+        outcome = solve(
+            self.problem, query, budget=max(0.05, min(seconds, self.left())), seed=self.seed,
+            solver=self.solver, pool=self.pool, limit=self.limit,
+        )  # fmt: skip
+        took = time.monotonic() - began
+        word = {Found: "found", Impossible: "impossible", GaveUp: "no answer"}[type(outcome)]
+        self.log.append((query, "gave-up" if word == "no answer" else word, took))
+        if isinstance(outcome, Found):
+            word += f" ({_count(outcome.cost.rounds, 'round')})"
+            self.keep(outcome)
+        self.tell(f"{_describe(query)}: {word} in {took:.1f} s")
+        return outcome
+
+    def keep(self, found: Found) -> None:
+        """Remember a schedule if it is the best; the first one starts the clock of patience."""
+        if self.best is None and self.patience is not None:
+            self.deadline = min(self.deadline, time.monotonic() + self.patience)
+        if self.best is None or self._rank(found) < self._rank(self.best):
+            self.best = found
+
+    def _rank(self, found: Found) -> tuple[Fraction, int]:
+        return self.price_of(found.cost), found.schedule.steps
+
+    def replicated(self, schedule: Schedule, times: int) -> Found:
+        """A schedule that does the same to ``times`` as many chunks."""
+        copied = replicate(schedule, times)
+        return Found(copied, price(copied), "exact")
+
+    def settled(self, steps: int) -> bool:
+        """Whether nothing of so many steps can beat the best."""
+        return self.best is not None and self.price_of(self.best.cost) <= self.best_possible(steps)
+
+
+def _describe(query: Query) -> str:
+    rounds = "any rounds" if query.rounds >= ANY_ROUNDS else _count(query.rounds, "round")
+    return f"{_count(query.chunks, 'chunk')}, {_count(query.steps, 'step')}, {rounds}"
+
+
+def _count(number: int | Fraction, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,119 @@
+"""Every message of the command line about bad input, word for word.
+
+ROUNDELAY_UPDATE_GOLDEN=1 renews the expected texts.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Command
+
+HERE = Path(__file__).parent / "errors"
+COMMANDS = {
+    "no-such-file": "synth nowhere.rly",
+    "no-such-machine": "synth dgx7",
+    "not-a-text-file": "check binary.rly",
+    "a-folder": "check folder.rly",
+    "no-plan": "run bare.rly",
+    "empty-plan": "run empty.rly",
+    "no-such-plan": "run ring.rly --plan 2",
+    "op-without-collective": "synth ring.rly --op max",
+    "bad-size-of-a-machine": "synth 'ring(0)'",
+    "missing-size-of-a-machine": "synth torus(4)",
+    "bandwidth-of-zero": "synth 'ring(4, 0 GB/s)'",
+    "unit-mismatch": "synth 'ring(4, 5 us)'",
+    "broken-machine": "synth 'ring(4'",
+    "unknown-collective": "synth dgx1 --collective all_redcue",
+    "unknown-operator": "synth dgx1 --op summ",
+    "operator-where-none-is": "synth dgx1 --collective all_gather --op sum",
+    "root-out-of-range": "synth dgx1 --collective broadcast --root 8",
+    "root-where-none-is": "synth dgx1 --root 3",
+    "bad-chunks": "synth dgx1 --chunks 0",
+    "bad-range": "synth dgx1 --steps 6..2",
+    "bad-rounds": "synth dgx1 --rounds four",
+    "bad-budget": "synth dgx1 --budget 0",
+    "bad-bytes": "run dgx1 -b 4Q",
+    "crossed-bytes": "run dgx1 -b 8K -e 4K",
+    "bad-factor": "run dgx1 -f 1",
+    "unknown-type": "run dgx1 -d floaty",
+    "unknown-backend": "run dgx1 --backend cudda",
+    "unknown-fill": "run dgx1 --fill ones",
+    "unknown-solver": "synth dgx1 --solver z4",
+    "too-few-steps": "synth dgx1 --chunks 1 --steps 1",
+    "too-few-rounds": "synth dgx1 --chunks 8 --steps 4 --rounds 2",
+    "output-is-a-file": "codegen dgx1 -o bare.rly",
+    "unknown-option": "synth dgx1 --stpes 2",
+    "missing-target": "synth",
+}
+
+RING = """topology ring3 {
+  ranks a[3]
+  link a[i] <-> a[(i + 1) % 3] at 1 GB/s, 1 us for i in 0..3
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "folder.rly").mkdir()
+    (tmp_path / "binary.rly").write_bytes(bytes(range(256)))
+    (tmp_path / "bare.rly").write_text(RING)
+    (tmp_path / "empty.rly").write_text(RING + "plan {\n}\n")
+    (tmp_path / "ring.rly").write_text(RING + "plan { synthesize all_reduce(sum) on ring3 }\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_message(roundelay: Command, name: str) -> None:
+    done = roundelay(*shlex.split(COMMANDS[name]))
+    lines = [line for line in done.err.splitlines() if not line.startswith("search ")]
+    text = f"$ roundelay {COMMANDS[name]}\n" + "\n".join(lines) + f"\n[exit status {done.status}]\n"
+    path = HERE / f"{name}.expect"
+    if os.environ.get("ROUNDELAY_UPDATE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
+    assert done.status == 2
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_bad_input_leaves_standard_output_to_json_alone(roundelay: Command) -> None:
+    done = roundelay("synth", "dgx7", "--json")
+    assert (done.status, done.out) == (2, "")
+
+
+def test_our_own_fault_asks_for_a_report(
+    roundelay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from roundelay import pipeline
+
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("a fault")
+
+    monkeypatch.setattr(pipeline, "synthesize", broken)
+    done = roundelay("synth", "ring(3)")
+    assert done.status == 70
+    assert "internal error: KeyError" in done.err
+    assert "report" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_interruption_is_quiet(roundelay: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from roundelay import pipeline
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "synthesize", stopped)
+    done = roundelay("synth", "ring(3)")
+    assert done.status == 130
+    assert "Traceback" not in done.err
