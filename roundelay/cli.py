@@ -14,7 +14,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import BAD_INPUT, INTERNAL, INTERRUPTED, WRONG, Progress, complain, leave
+from .console import (
+    BAD_INPUT,
+    INTERNAL,
+    INTERRUPTED,
+    WRONG,
+    complain,
+    leave,
+    schedule_of,
+    search_aloud,
+)
+from .words import (  # noqa: TC001 - typer reads the annotations when a verb is called.
+    Budget,
+    Chunks,
+    Collective,
+    Json,
+    Minimize,
+    Op,
+    PlanNumber,
+    Root,
+    Rounds,
+    Seed,
+    Solver,
+    Steps,
+    Target,
+)
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
@@ -28,24 +52,6 @@ app = typer.Typer(
     help="Describe a machine and a collective; get a proven schedule, its kernels, and checked "
     "numbers.",
 )
-
-Target = Annotated[
-    str, typer.Argument(help="A .rly file, or a machine of the library: dgx1, 'torus(4, 4)', …")
-]
-Collective = Annotated[
-    str | None,
-    typer.Option(help="The collective, instead of a file's plan [default: all_reduce]"),
-]
-Op = Annotated[str | None, typer.Option(help="The operator that combines [default: sum]")]
-Root = Annotated[int | None, typer.Option("--root", "-r", help="The root rank [default: 0]")]
-PlanNumber = Annotated[int | None, typer.Option("--plan", help="Which plan of the file, from 1")]
-Chunks = Annotated[str | None, typer.Option(help="Chunks: 8, or a range 1..8")]
-Steps = Annotated[str | None, typer.Option(help="Steps: at most 4 (4), or a range 2..6")]
-Rounds = Annotated[str | None, typer.Option(help="At most so many rounds: 4, 7/2")]
-Budget = Annotated[str | None, typer.Option(help="Time for the search: 60, 60s [default: 60s]")]
-Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of solvers and data")]
-Solver = Annotated[str, typer.Option(help="race, z3 or cpsat")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
 
 
 def _version(wanted: bool) -> None:
@@ -94,6 +100,7 @@ def synth(
     chunks: Chunks = None,
     steps: Steps = None,
     rounds: Rounds = None,
+    minimize: Minimize = None,
     budget: Budget = None,
     seed: Seed = 0,
     solver: Solver = "race",
@@ -104,13 +111,13 @@ def synth(
     from roundelay import options
 
     problem = _problem(target, collective, op, root, plan)
-    problem = options.limit(problem, chunks, steps, rounds, budget)
-    answer = _search(problem, seed, solver, as_json)
+    problem = options.limit(problem, chunks, steps, rounds, budget, minimize)
+    answer = search_aloud(problem, seed, solver, as_json)
     if as_json:
         from roundelay.records import answer_json
 
         print(json.dumps(answer_json(answer)))
-    elif show and (schedule := _schedule(answer)):
+    elif show and (schedule := schedule_of(answer)):
         print(schedule)
     leave(answer)
 
@@ -125,6 +132,7 @@ def run(
     chunks: Chunks = None,
     steps: Steps = None,
     rounds: Rounds = None,
+    minimize: Minimize = None,
     budget: Budget = None,
     seed: Seed = 0,
     solver: Solver = "race",
@@ -153,10 +161,10 @@ def run(
     options.require("--backend", backend, pipeline.RUNNERS)
     options.require("--fill", fill, ("random", "rank"))
     problem = _problem(target, collective, op, root, plan)
-    problem = options.limit(problem, chunks, steps, rounds, budget, datatype)
+    problem = options.limit(problem, chunks, steps, rounds, budget, minimize, datatype)
     sizes, cut = options.choose_sizes(problem, begin, end, factor)
-    answer = _search(problem, seed, solver, as_json)
-    schedule = _schedule(answer)
+    answer = search_aloud(problem, seed, solver, as_json)
+    schedule = schedule_of(answer)
     if schedule is None:
         if as_json:
             from roundelay.records import answer_json
@@ -184,6 +192,7 @@ def codegen(
     chunks: Chunks = None,
     steps: Steps = None,
     rounds: Rounds = None,
+    minimize: Minimize = None,
     budget: Budget = None,
     seed: Seed = 0,
     solver: Solver = "race",
@@ -198,9 +207,9 @@ def codegen(
     options.require("--backend", backend, BACKENDS)
     options.require_folder(output)
     problem = _problem(target, collective, op, root, plan)
-    problem = options.limit(problem, chunks, steps, rounds, budget, datatype)
-    answer = _search(problem, seed, solver, as_json)
-    schedule = _schedule(answer)
+    problem = options.limit(problem, chunks, steps, rounds, budget, minimize, datatype)
+    answer = search_aloud(problem, seed, solver, as_json)
+    schedule = schedule_of(answer)
     if schedule is None:
         leave(answer)
     _, artifact = pipeline.generate(schedule, backend, problem.limits.element)
@@ -225,29 +234,6 @@ def _problem(
     from roundelay.pipeline import Request, read
 
     return read(Request(target, collective, op, root, plan))
-
-
-def _search(problem: Problem, seed: int, solver: str, quiet: bool) -> Answer:
-    from roundelay import options, pipeline, report
-
-    options.require("--solver", solver, ("race", "z3", "cpsat"))
-    if quiet:
-        return pipeline.synthesize(problem, seed=seed, solver=solver)
-    for line in report.header_lines(problem):
-        print(line)
-    sys.stdout.flush()
-    with Progress() as progress:
-        answer = pipeline.synthesize(problem, seed=seed, solver=solver, on_progress=progress.say)
-    for line in report.answer_lines(answer):
-        print(line)
-    sys.stdout.flush()
-    return answer
-
-
-def _schedule(answer: Answer) -> Schedule | None:
-    from roundelay.synth.schedule import Found
-
-    return answer.outcome.schedule if isinstance(answer.outcome, Found) else None
 
 
 def _run_rows(

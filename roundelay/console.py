@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from roundelay.synth.schedule import Answer, Certificate
+    from roundelay.dsl.model import Problem
+    from roundelay.synth.schedule import Answer, Certificate, Schedule
 
 WRONG, BAD_INPUT, GAVE_UP, INTERNAL, INTERRUPTED = 1, 2, 3, 70, 130
 
@@ -38,6 +39,31 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._status is not None:
             self._status.stop()
+
+
+def search_aloud(problem: Problem, seed: int, solver: str, quiet: bool) -> Answer:
+    """Search, saying what is asked, how it goes and what came of it, unless ``quiet``."""
+    from roundelay import options, pipeline, report
+
+    options.require("--solver", solver, ("race", "z3", "cpsat"))
+    if quiet:
+        return pipeline.synthesize(problem, seed=seed, solver=solver)
+    for line in report.header_lines(problem):
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    with Progress() as progress:
+        answer = pipeline.synthesize(problem, seed=seed, solver=solver, on_progress=progress.say)
+    for line in report.answer_lines(answer):
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    return answer
+
+
+def schedule_of(answer: Answer) -> Schedule | None:
+    """The schedule, where one was found."""
+    from roundelay.synth.schedule import Found
+
+    return answer.outcome.schedule if isinstance(answer.outcome, Found) else None
 
 
 def leave(answer: Answer) -> NoReturn:

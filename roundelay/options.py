@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from roundelay.dsl.model import Problem
+    from roundelay.dsl.model import Objective, Problem
 
 
 def limit(
@@ -20,6 +20,7 @@ def limit(
     steps: str | None,
     rounds: str | None,
     budget: str | None,
+    minimize: str | None,
     datatype: str | None = None,
 ) -> Problem:
     """The problem with the limits that were given, each still as text."""
@@ -32,7 +33,20 @@ def limit(
         rounds=quantities.parse_rounds(rounds, "--rounds") if rounds else None,
         budget=quantities.parse_seconds(budget, "--budget") if budget else None,
         element=element_name(datatype) if datatype else None,
+        objective=_objective(minimize) if minimize else None,
     )
+
+
+def _objective(text: str) -> Objective:
+    """``latency``, ``bandwidth``, or the time at a size."""
+    from roundelay.dsl.model import Objective
+    from roundelay.quantities import parse_size
+
+    if text == "latency":
+        return Objective("latency")
+    if text == "bandwidth":
+        return Objective("bandwidth")
+    return Objective("time", parse_size(text, "--minimize"))
 
 
 def element_name(name: str) -> str:

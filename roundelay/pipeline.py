@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from roundelay.codegen.artifact import Artifact
     from roundelay.codegen.program import Program
-    from roundelay.dsl.model import Limits, Problem
+    from roundelay.dsl.model import Limits, Objective, Problem
     from roundelay.runtime.bench import Plan, Row
     from roundelay.synth.schedule import Answer, Schedule
 
@@ -122,6 +122,7 @@ def refine(
     budget: Fraction | None = None,
     element: str | None = None,
     sizes: tuple[int, int] | None = None,
+    objective: Objective | None = None,
 ) -> Problem:
     """The problem with the limits that are given put in the place of its own."""
     limits: Limits = problem.limits
@@ -133,6 +134,7 @@ def refine(
         budget=limits.budget if budget is None else budget,
         element=element or limits.element,
         sizes=sizes or limits.sizes,
+        objective=objective or limits.objective,
     )
     return replace(problem, limits=changed)
 

@@ -94,7 +94,8 @@ def _measure_farthest(problem: Problem) -> Certificate | None:
     if worst is None or worst[0] == 0:
         return None
     steps, source, target = worst
-    reason = f"data of {name(source)} needs {steps} steps to {name(target)}"
+    count = "1 step" if steps == 1 else f"{steps} steps"
+    reason = f"data of {name(source)} needs {count} to {name(target)}"
     return Certificate("distance", Fraction(steps), (source, target), reason)
 
 

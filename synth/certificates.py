@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -157,33 +158,38 @@ def _min_cut(topology: Topology, side: set[int], others: set[int]) -> Fraction:
 
     Widest augmenting paths from any rank of the side to any of the others, through switches.
     """
-    room: dict[tuple[int, int], Fraction] = {}
+    room: dict[int, dict[int, Fraction]] = {}
     for link in topology.links:
-        room[link.src, link.dst] = room.get((link.src, link.dst), Fraction(0)) + link.capacity
-        room.setdefault((link.dst, link.src), Fraction(0))
+        out = room.setdefault(link.src, {})
+        out[link.dst] = out.get(link.dst, Fraction(0)) + link.capacity
+        room.setdefault(link.dst, {}).setdefault(link.src, Fraction(0))
+    endless = sum((link.capacity for link in topology.links), Fraction(0))
     flow = Fraction(0)
     while True:
         before: dict[int, int] = {}
-        endless = sum((link.capacity for link in topology.links), Fraction(0))
-        width: dict[int, Fraction] = dict.fromkeys(side, endless)
-        waiting = set(side)
-        while waiting:
-            node = max(sorted(waiting), key=lambda n: width[n])
-            waiting.remove(node)
-            if node in others:
+        width = {node: endless for node in side if node in room}
+        waiting = [(-endless, node) for node in sorted(width)]
+        settled: set[int] = set()
+        end = None
+        while waiting and end is None:
+            _, node = heappop(waiting)
+            if node in settled:
                 continue
-            for (src, dst), free in room.items():
-                if src == node and free and dst not in side and dst not in width:
-                    width[dst] = min(width[node], free)
-                    before[dst] = node
-                    waiting.add(dst)
-        ends = [node for node in sorted(others) if node in width]
-        if not ends:
+            settled.add(node)
+            if node in others:
+                end = node
+                continue
+            for target, free in room[node].items():
+                push = min(width[node], free)
+                if target not in side and push > width.get(target, 0):
+                    width[target] = push
+                    before[target] = node
+                    heappush(waiting, (-push, target))
+        if end is None:
             return flow
-        node = max(ends, key=lambda n: width[n])
-        push = width[node]
+        push, node = width[end], end
         while node in before:
-            room[before[node], node] -= push
-            room[node, before[node]] += push
+            room[before[node]][node] -= push
+            room[node][before[node]] += push
             node = before[node]
         flow += push

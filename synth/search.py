@@ -9,7 +9,9 @@ from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from .bounds import bound
+from .certificates import verify
 from .exact.engine import ANY_ROUNDS, refuse_unsupported
+from .exact.plan import list_variants
 from .exact.pool import Pool
 from .routes import enumerate_routes
 from .schedule import Answer, Found, GaveUp, Impossible, Query
@@ -28,8 +30,10 @@ BUDGET = 60.0
 _PATIENCE = 12.0  # Seconds spent on better schedules once there is one, unless a budget is given;
 _LONG_PATIENCE = 40.0  # so many where steps may be added, too.
 _SLICE = 2.5  # Seconds for one attempt at a better schedule, or a sixth of what is left.
+_GLANCE = 1.0  # Seconds for a quick one.
 _CLOSE = Fraction(5, 4)  # A quarter above the least rounds possible is no long way any more.
 _CHUNKS = (1, 2, 4, 8, 3, 6, 5, 7)  # Halving and doubling first: links mostly come in powers of 2.
+_MANY_CHUNKS = (*_CHUNKS, 12, 16)  # Where bandwidth counts, and not steps alone.
 
 
 def search(
@@ -57,6 +61,8 @@ def search(
     limits = problem.limits
     refuse_unsupported(problem)
     limit = bound(problem)
+    for certificate in limit.certificates:
+        verify(problem, certificate)
     given = budget if budget is not None else None if limits.budget is None else limits.budget
     objective = _choose_objective(problem)
     patience = _PATIENCE if objective.kind == "latency" else _LONG_PATIENCE
@@ -97,13 +103,14 @@ def _walk(walk: Walk) -> Outcome:
         return first
     assert walk.best is not None
     fewest = first.schedule.steps if steps is None else max(steps[0], first.schedule.steps)
-    for count in _step_counts(walk, fewest):
-        if walk.settled(count):
-            continue
-        for number in _chunk_counts(walk):
-            _improve(walk, number, count)
-            if walk.left() <= 0:
-                return walk.best
+    several = len(list_variants(walk.problem)) > 1
+    for quick in (True, False) if several and walk.objective.kind != "latency" else (False,):
+        for count in _step_counts(walk, fewest):
+            for number in _chunk_counts(walk):
+                if not walk.settled(count):
+                    _improve(walk, number, count, quick=quick)
+                if walk.left() <= 0:
+                    return walk.best
     return walk.best
 
 
@@ -142,64 +149,75 @@ def _find_first(walk: Walk) -> Outcome:
     return GaveUp(undecided or f"no schedule found within {highest} steps", "exact")
 
 
-def _improve(walk: Walk, chunks: int, steps: int) -> None:
+def _improve(walk: Walk, chunks: int, steps: int, *, quick: bool) -> None:
     """Tighten the rounds of one chunk and step count until it cannot beat the best any more.
 
-    Whether it can beat the best at all is asked first, but where the way down is long: then the
-    rounds are halved until it no longer is.
+    Where the way down may be long, half of it is asked for first. ``quick`` takes what the
+    smaller encoding finds soon, so that no hard question is asked before every easy one.
     """
-    low = chunks * walk.limit.rounds
     grain = walk.grain()
-    ceiling = Fraction(ANY_ROUNDS)
+    low = walk.lowest_open(chunks, steps)
     while walk.left() > 0:
         high = walk.rounds_to_win(chunks, steps)
-        if high is None:
+        if high is None or low > high:
             return
-        high = min(high, ceiling)
-        if low > high:
-            return
-        assert walk.best is not None
         target = high
-        if walk.best.schedule.chunks == chunks and high > low * _CLOSE:
+        if high > low * _CLOSE:
             target = max(floor(min((low + high) / 2, 2 * low) / grain) * grain, low)
             target = ceil(target / grain) * grain
-        outcome = walk.ask(Query(chunks, steps, target), max(_SLICE, walk.left() / 6))
-        if not isinstance(outcome, Found):
-            if target >= high:
+        seconds = _GLANCE if quick else max(_SLICE, walk.left() / 6)
+        outcome = walk.ask(Query(chunks, steps, target), seconds, quick=quick)
+        if isinstance(outcome, Found):
+            if outcome is not walk.best:  # Its latency costs more than its rounds save.
                 return
+        elif target >= high:
+            return
+        else:
             low = target + grain
-        else:  # It may cost no less for all that: its latency is more than the least.
-            ceiling = outcome.cost.rounds - grain
 
 
 def _step_counts(walk: Walk, first: int) -> Iterator[int]:
     """Step counts worth trying: for latency the first schedule's own alone.
 
-    Else there is more to gain from twice and three times as many than from one more, so these
-    come first, then the others in order.
+    Else twice as many come first: all the way to a root and back is room enough for much of the
+    bandwidth, and more room makes schedules easier to find. Then three times as many, and the
+    others in order.
     """
-    yield first
     if walk.objective.kind == "latency":
+        yield first
         return
     limits = walk.problem.limits
     ranks = len(walk.problem.topology.ranks)
     most = max(3 * first, 2 * ranks) if limits.steps is None else limits.steps[1]
     leaps = [count for count in (2 * first, 3 * first) if first < count <= most]
     yield from leaps
-    yield from (count for count in range(first + 1, most + 1) if count not in leaps)
+    yield from (count for count in range(first, most + 1) if count not in leaps)
 
 
 def _chunk_counts(walk: Walk) -> Iterator[int]:
+    """Chunk counts worth trying, in order.
+
+    Where bandwidth counts, those come first that could come nearest to the bound: rounds are
+    multiples of a grain, so a bound of 7/24 rounds a chunk may be met with 12 chunks, in 7/2
+    rounds, while a single chunk takes 1/2 round at least.
+    """
     limits = walk.problem.limits
     ranks = len(walk.problem.topology.ranks)
+    usual = _CHUNKS if walk.objective.kind == "latency" else _MANY_CHUNKS
     if limits.chunks is None:
-        yield from _CHUNKS
-        if ranks > max(_CHUNKS):
-            yield ranks
-        return
-    low, high = limits.chunks
-    yield from (number for number in _CHUNKS if low <= number <= high)
-    yield from (number for number in range(low, high + 1) if number not in _CHUNKS)
+        numbers = [*usual, *([ranks] if ranks not in usual else [])]
+    else:
+        low, high = limits.chunks
+        numbers = [number for number in usual if low <= number <= high]
+        numbers += [number for number in range(low, high + 1) if number not in usual]
+    if walk.objective.kind != "latency":
+        grain = walk.grain()
+
+        def nearest(number: int) -> Fraction:
+            return ceil(number * walk.limit.rounds / grain) * grain / number
+
+        numbers.sort(key=lambda number: (nearest(number), number))
+    yield from numbers
 
 
 def _choose_objective(problem: Problem) -> Objective:

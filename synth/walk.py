@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from .exact.pool import Pool
     from .schedule import Bound, Outcome, Schedule
 
+_WORTH_TELLING = 0.5  # Seconds that a quick try without a find takes before anyone hears of it.
+
 
 @dataclass(slots=True)
 class Walk:
     """One search: its problem, its time, and what it knows so far.
 
-    ``quickest`` is the least latency of a step, in seconds, where the objective counts it;
+    ``refuted`` holds, by chunks and steps, the most rounds proved too few. ``quickest`` is the
+    least latency of a step, in seconds, where the objective counts it;
     ``patience`` the seconds left once there is a schedule (None: all there are).
     """
 
@@ -41,6 +44,7 @@ class Walk:
     tell: Callable[[str], None]
     quickest: Fraction
     best: Found | None = None
+    refuted: dict[tuple[int, int], Fraction] = field(default_factory=dict)
     log: list[tuple[Query, str, float]] = field(default_factory=list)
 
     # ------------------------------------------------------------------ money and time
@@ -90,22 +94,39 @@ class Walk:
             rounds = min(rounds, self.problem.limits.rounds)
         return rounds if rounds >= chunks * self.limit.rounds and rounds > 0 else None
 
+    def lowest_open(self, chunks: int, steps: int) -> Fraction:
+        """The fewest rounds that neither the bound nor an answer so far rules out."""
+        ruled_out = max(
+            (rounds for (c, s), rounds in self.refuted.items() if c == chunks and s >= steps),
+            default=Fraction(-1),
+        )
+        grain = self.grain()
+        return max(ceil(chunks * self.limit.rounds / grain) * grain, ruled_out + grain)
+
     # ------------------------------------------------------------------ asking
 
-    def ask(self, query: Query, seconds: float) -> Outcome:
-        """Put one query to the exact engine, log it, and keep what is better than the best."""
+    def ask(self, query: Query, seconds: float, *, quick: bool = False) -> Outcome:
+        """Put one query to the exact engine, log it, and keep what is better than the best.
+
+        ``quick`` asks the engine's smaller encoding alone.
+        """
         began = time.monotonic()
         outcome = solve(
             self.problem, query, budget=max(0.05, min(seconds, self.left())), seed=self.seed,
-            solver=self.solver, pool=self.pool, limit=self.limit,
+            solver=self.solver, pool=self.pool, limit=self.limit, quick=quick,
         )  # fmt: skip
         took = time.monotonic() - began
-        word = {Found: "found", Impossible: "impossible", GaveUp: "no answer"}[type(outcome)]
-        self.log.append((query, "gave-up" if word == "no answer" else word, took))
+        open_word = "no tree pairs" if quick else "no answer"
+        word = {Found: "found", Impossible: "impossible", GaveUp: open_word}[type(outcome)]
+        self.log.append((query, "gave-up" if isinstance(outcome, GaveUp) else word, took))
+        if isinstance(outcome, Impossible):
+            key = query.chunks, query.steps
+            self.refuted[key] = max(query.rounds, self.refuted.get(key, query.rounds))
         if isinstance(outcome, Found):
             word += f" ({_count(outcome.cost.rounds, 'round')})"
             self.keep(outcome)
-        self.tell(f"{_describe(query)}: {word} in {took:.1f} s")
+        if isinstance(outcome, Found) or not quick or took >= _WORTH_TELLING:
+            self.tell(f"{_describe(query)}: {word} in {took:.1f} s")
         return outcome
 
     def keep(self, found: Found) -> None:
@@ -134,4 +155,5 @@ def _describe(query: Query) -> str:
 
 
 def _count(number: int | Fraction, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    shown = f"{float(number):.3f}" if Fraction(number).denominator > 16 else str(number)
+    return f"{shown} {noun}" if number == 1 else f"{shown} {noun}s"

@@ -1,4 +1,7 @@
-"""The exact engine: one query, several encodings and solvers at once, an answer within a budget."""
+"""The exact engine: one query, several encodings and solvers at once, an answer within a budget.
+
+This file is long for the sake of one loop: who runs, who is heard, who is ended, and when.
+"""
 
 from __future__ import annotations
 
@@ -100,6 +103,7 @@ def solve(
     jobs: int = 2,
     pool: Pool | None = None,
     limit: Bound | None = None,
+    quick: bool = False,
 ) -> Outcome:
     """Whether ``query.chunks`` chunks can take ``query.steps`` steps and ``query.rounds`` rounds.
 
@@ -107,7 +111,8 @@ def solve(
     ``cpsat``, ``z3``, ``z3-fd``; one alone is asked one encoding after the other, and answers
     alike each time unless the budget cuts it short, while in a race the first answer counts.
     ``pool``: where the workers come from (default: those of this process). ``limit``: the
-    problem's bound, where it is known already. Raises ``UnsupportedError``, and ``EngineError``
+    problem's bound, where it is known already. ``quick`` asks the smaller encoding alone, where
+    there is one: it finds or gives up. Raises ``UnsupportedError``, and ``EngineError``
     for a fault of its own.
     """
     if solver != "race" and solver not in SOLVERS:
@@ -121,7 +126,9 @@ def solve(
         return refusal
     if limit.steps == 0:
         return _accept(problem, query, _stay(problem, query.chunks), "exact")
-    race = _Race(problem, query, seed, _line_up(list_variants(problem), solver, budget))
+    variants = list_variants(problem)
+    variants = variants[:1] if quick else variants
+    race = _Race(problem, query, seed, _line_up(variants, solver, budget))
     pool = share_pool() if pool is None else pool
     try:
         return _run(race, pool, budget, max(1, jobs) if solver == "race" else 1)
@@ -198,6 +205,8 @@ def _run(race: _Race, pool: Pool, budget: float, jobs: int) -> Outcome:
             for key, _ in selector.select(max(0.0, wait)):
                 worker = key.fileobj
                 assert isinstance(worker, Worker)
+                if worker not in race.running:  # Dropped for what another one has just said.
+                    continue
                 outcome = _hear(race, pool, selector, worker)
                 if outcome is not None:
                     return outcome
@@ -272,8 +281,18 @@ def _hear(
         if isinstance(message.answer, str):  # Too large: so it is for every solver.
             race.reasons.append(message.answer)
         if message.answer is not None:
-            race.waiting = [each for each in race.waiting if each.variant != attempt.variant]
+            _drop(race, selector, attempt.variant)
     return None
+
+
+def _drop(race: _Race, selector: selectors.BaseSelector, variant: Variant) -> None:
+    """Nobody need try a variant any more that has no solution, or is too large."""
+    race.waiting = [each for each in race.waiting if each.variant != variant]
+    for worker, (attempt, _) in list(race.running.items()):
+        if attempt.variant == variant:
+            selector.unregister(worker)
+            del race.running[worker]
+            worker.cancel()
 
 
 def _refute(race: _Race, name: str) -> Impossible:

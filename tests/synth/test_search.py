@@ -183,7 +183,7 @@ def test_unsupported_problems_are_refused() -> None:
 
 
 def test_ctrl_c_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(searching, "_improve", interrupt)
