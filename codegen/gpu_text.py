@@ -1,6 +1,7 @@
 """What the texts for both GPU backends share: titles, trees, expressions, the launch file.
 
-The launch file (``launch.json``) is all that a caller needs beside the kernels::
+The launch file is named like the kernels' file, with ``.json`` after it, and is all that a caller
+needs beside the kernels::
 
     file, backend, element, itemsize, align, ranks, chunks, threads, options,
     kernels: [{entry, operands, targets, rows: [[chunk, sources, targets], ...]}, ...]
@@ -43,8 +44,8 @@ PACK = 16
 
 
 ROWS = (
-    "A row of launch.json is [chunk, sources, targets], a place [rank, unit]: of an input as a",
-    "source, of an output as a target. Of a unit of E elements, chunk c of C begins at element",
+    "A row of this file's .json is [chunk, sources, targets], a place [rank, unit]: of an input as",
+    "a source, of an output as a target. Of a unit of E elements, chunk c of C begins at element",
     "c * E // C rounded down to a multiple of align; the last one ends at E. In the table a row is",
     "its length in elements, then the addresses of its sources and of its targets. Any number of",
     "tiles will do. Rows whose addresses are all multiples of 16 move 16 bytes an access. A target",
@@ -148,7 +149,7 @@ def artifact(
     head = json.dumps(facts, indent=2)[:-2]
     kernels = ",\n".join(_kernel(number, shape) for number, shape in enumerate(fused.shapes))
     launch = f'{head},\n  "kernels": [\n{kernels}\n  ]\n}}\n'
-    pairs = ((name, text), ("launch.json", launch))
+    pairs = ((name, text), (f"{name}.json", launch))
     digest = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
     return Artifact(backend, pairs, "rl_fused", digest)
 

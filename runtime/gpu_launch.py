@@ -70,8 +70,8 @@ class Memory:
 
 def read_plan(artifact: Artifact, backend: str, element: Element) -> Plan:
     """The launch plan of an artifact. Raises ``ValueError`` for another backend or element."""
-    files = dict(artifact.files)
-    facts = json.loads(files["launch.json"])
+    (_, text), (_, launch) = artifact.files
+    facts = json.loads(launch)
     for what, wanted in (("backend", backend), ("element", element.name)):
         if facts[what] != wanted:
             raise ValueError(f"the kernels are for {what} {facts[what]}, not {wanted}")
@@ -89,7 +89,7 @@ def read_plan(artifact: Artifact, backend: str, element: Element) -> Plan:
         )
     return Plan(
         facts["file"],
-        files[facts["file"]],
+        text,
         tuple(facts["options"]),
         facts["threads"],
         facts["align"],

@@ -43,7 +43,7 @@ def test_header_names_what_it_is(backend: str) -> None:
     assert "bf16, combined as f32" in header
     assert re.search(r"chunks +2\n", header)
     assert name in ("torus_3_all_reduce_bf16.cu", "torus_3_all_reduce_bf16.py")
-    assert launch == "launch.json"
+    assert launch == f"{name}.json"
     assert text.isascii()
     assert not [line for line in text.splitlines() if len(line) > 100]
     assert not re.search(r"[ \t]$|\$[a-z{]", text, re.MULTILINE)
