@@ -1,8 +1,4 @@
-"""The command line: ``roundelay check | synth | run | codegen``.
-
-Exit status: 0 done; 1 wrong data; 2 bad input, or a request that was proved impossible; 3 gave up
-within the budget; 70 a fault of ours; 130 interrupted.
-"""
+"""The command line: ``roundelay check | synth | run | codegen``; exit statuses in ``console``."""
 
 from __future__ import annotations
 
@@ -157,12 +153,14 @@ def run(
 ) -> None:
     """Find a schedule, generate its kernels, run and verify them over a range of sizes."""
     from roundelay import options, pipeline
+    from roundelay.runtime.executors import EXECUTORS
 
-    options.require("--backend", backend, pipeline.RUNNERS)
+    options.require("--backend", backend, EXECUTORS)
     options.require("--fill", fill, ("random", "rank"))
     problem = _problem(target, collective, op, root, plan)
     problem = options.limit(problem, chunks, steps, rounds, budget, minimize, datatype)
     sizes, cut = options.choose_sizes(problem, begin, end, factor)
+    pipeline.require_runnable(problem, backend)
     answer = search_aloud(problem, seed, solver, as_json)
     schedule = schedule_of(answer)
     if schedule is None:
@@ -208,6 +206,7 @@ def codegen(
     options.require_folder(output)
     problem = _problem(target, collective, op, root, plan)
     problem = options.limit(problem, chunks, steps, rounds, budget, minimize, datatype)
+    pipeline.require_runnable(problem)
     answer = search_aloud(problem, seed, solver, as_json)
     schedule = schedule_of(answer)
     if schedule is None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from roundelay.synth.schedule import Answer, Certificate, Schedule
 
 WRONG, BAD_INPUT, GAVE_UP, INTERNAL, INTERRUPTED = 1, 2, 3, 70, 130
+"""Exit statuses beside 0: wrong data; bad input, or a request that was proved impossible; nothing
+found within the budget; a fault of ours; interrupted."""
 
 
 def complain(text: str) -> None:

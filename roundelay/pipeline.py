@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +39,8 @@ def read(request: Request) -> Problem:
     """The problem of a request; raises ``InputError`` with every fault of the text."""
     from roundelay.dsl import loader
 
+    if not request.target.strip():
+        raise InputError(Fault("the target is empty", None, "a .rly file or a machine"))
     path = Path(request.target)
     if not _is_file(request.target):
         name, arguments = _collective(loader, None, request)
@@ -100,8 +101,8 @@ def _collective(loader: Any, source: Any, request: Request) -> tuple[str, tuple[
                 Fault(
                     f"the collective {name} takes a parameter {kind}",
                     None,
-                    "a collective whose parameters are op and root alone",
-                    f"write a file with 'plan {{ synthesize {name}(...) on ... }}'",
+                    "a value for it",
+                    f"write its arguments: --collective '{name}(...)'",
                 )
             )
         arguments.append(given.pop(kind) or defaults[kind])
@@ -154,47 +155,48 @@ def synthesize(
 
 def generate(schedule: Schedule, backend: str, element: str) -> tuple[Program, Artifact]:
     """Lower a schedule and print its kernels for a backend."""
-    from roundelay.codegen.backends import BACKENDS
+    from roundelay.codegen.backends import load_backend
     from roundelay.codegen.dataflow import fuse
     from roundelay.codegen.elements import ELEMENTS
     from roundelay.codegen.lowering import lower
 
     program = lower(schedule)
-    emit = resolve(BACKENDS[backend])
-    artifact: Artifact = emit(fuse(program), ELEMENTS[element])
-    return program, artifact
+    return program, load_backend(backend)(fuse(program), ELEMENTS[element])
 
 
-RUNNERS: dict[str, str | None] = {
-    "numba-cpu": "numba-cpu",
-    "interpreter": None,
-    "cuda": "cuda",
-    "numba-cuda": "numba-cuda",
-    "numba-cuda-sim": "numba-cuda",
-}
-"""Ways to run, and the backend whose artifact each runs (None: the program itself)."""
+def require_runnable(problem: Problem, runner: str | None = None) -> None:
+    """Refuse, before a search, what could not be generated or run after it.
+
+    Raises ``UnsupportedError`` for an operator without a meaning on the problem's element type,
+    and for an executor (``runner``) that this machine lacks the device for.
+    """
+    from roundelay.codegen.elements import ELEMENTS
+    from roundelay.codegen.operators import require_supported
+    from roundelay.runtime.executors import require_device
+
+    if problem.collective.combines:
+        require_supported(problem.operator, ELEMENTS[problem.limits.element])
+    if runner is not None:
+        require_device(runner)
 
 
 def execute(schedule: Schedule, runner: str, element: str, plan: Plan) -> tuple[str, Iterator[Row]]:
-    """Generate, load and run; the device in words, and one verified row a size."""
+    """Generate, load and run; the device in words, and one verified row a size.
+
+    ``runner`` is a name of ``runtime.executors``; raises ``UnsupportedError`` where this machine
+    lacks what it needs.
+    """
     from roundelay.codegen.elements import ELEMENTS
     from roundelay.codegen.lowering import lower
     from roundelay.runtime.bench import measure
-    from roundelay.runtime.executors import EXECUTORS
+    from roundelay.runtime.executors import BACKEND, load_executor
 
-    backend = RUNNERS[runner]
-    if backend is None:
-        program, artifact = lower(schedule), None
-    else:
-        program, artifact = generate(schedule, backend, element)
-    executor = resolve(EXECUTORS[runner])(artifact, program, ELEMENTS[element])
+    backend = BACKEND[runner]
+    program, artifact = (
+        (lower(schedule), None) if backend is None else generate(schedule, backend, element)
+    )
+    executor = load_executor(runner, artifact, program, ELEMENTS[element])
     return executor.device, measure(schedule.problem, ELEMENTS[element], executor, plan)
-
-
-def resolve(name: str) -> Any:
-    """The function that a row ``module:function`` of a table names."""
-    module, _, function = name.partition(":")
-    return getattr(import_module(module), function)
 
 
 def write(artifact: Artifact, folder: Path) -> tuple[Path, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .report import count
+
 if TYPE_CHECKING:
     from roundelay.codegen.elements import Element
     from roundelay.dsl.model import Problem
@@ -35,7 +37,7 @@ def table_header(
     checked = "every element against a higher-precision reference" if plan.check else "not checked"
     return [
         f"# Collective test starting: {problem.collective.name}_perf",
-        f"# {ranks} ranks in one process on {device}, backend {runner}; warmup iters: "
+        f"# {count(ranks, 'rank')} in one process on {device}, backend {runner}; warmup iters: "
         f"{plan.warmup} iters: {plan.iterations} validation: {int(plan.check)} ({checked})",
         f"# reduction: {_semantics(problem, element)}",
         "# time, algbw, busbw: measured here, where all ranks share this machine's memory",

@@ -123,6 +123,11 @@ class CudaLaunch:
         return float(self._cupy.cuda.get_elapsed_time(first, last)) / 1e3 / repeats
 
 
+def require_device() -> None:
+    """Raise ``UnavailableError`` without CuPy or without a device that it can use."""
+    _import_cupy()
+
+
 def _import_cupy() -> Any:
     try:
         import cupy

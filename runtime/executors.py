@@ -33,6 +33,20 @@ BACKEND: dict[str, str | None] = {
 """Which backend's artifact an executor runs; None: it runs the program itself."""
 
 
+DEVICES: dict[str, str] = {
+    "cuda": "roundelay.runtime.cuda:require_device",
+    "numba-cuda": "roundelay.runtime.numba_cuda:require_device",
+}
+"""Executors that need a device -> what raises ``UnavailableError`` where there is none."""
+
+
+def require_device(name: str) -> None:
+    """Raise ``UnavailableError`` where an executor could not be loaded on this machine."""
+    if name in DEVICES:
+        module, _, function = DEVICES[name].partition(":")
+        getattr(import_module(module), function)()
+
+
 def load_executor(
     name: str, artifact: Artifact | None, program: Program, element: Element
 ) -> Executor:

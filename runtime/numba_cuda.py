@@ -138,6 +138,14 @@ class NumbaCudaLaunch:
             buffer.copy_to_host(host)
 
 
+def require_device() -> None:
+    """Raise ``UnavailableError`` without a device that Numba can use."""
+    from numba import cuda
+
+    if not _is_simulated():
+        _find_device(cuda)
+
+
 def _is_simulated() -> bool:
     config: Any = import_module("numba.core.config")
     return bool(config.ENABLE_CUDASIM)
