@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from itertools import combinations
+from operator import or_
 from typing import TYPE_CHECKING
 
 from roundelay.dsl.source import UnsupportedError
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 _ALL_SUBSETS = 12  # Ranks up to which every set of ranks is tried as a side of a cut,
 _ALL_PARTITIONS = 8  # and every partition of them.
-_WORK = 1_000_000  # Pairs of a side and a demand looked at beyond that.
+_WORK = 3_000_000  # Pairs of a side and what a block asks for, looked at beyond that.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,11 @@ class _Demand:
         return union
 
 
-Demands = Counter[tuple[_Demand, ...]]
-"""What blocks ask for, and how many blocks ask for the same."""
+Asked = tuple[_Demand, ...]
+"""What a block asks for."""
+
+Demands = Counter[Asked]
+"""How many blocks ask for the same."""
 
 
 def bound(problem: Problem) -> Bound:
@@ -103,7 +108,7 @@ def _gather_demands(collective: Collective) -> Demands:
     return Counter(_demands_of(block) for block in collective.blocks)
 
 
-def _demands_of(block: Block) -> tuple[_Demand, ...]:
+def _demands_of(block: Block) -> Asked:
     wanting: dict[frozenset[int], int] = {}
     for want in block.wants:
         symbols = frozenset(want.symbols)
@@ -128,8 +133,13 @@ def _find_cut(machine: Machine, demands: Demands) -> Certificate:
     messages that switches copy or combine as well, since it counts what the cut's links carry.
     """
     best: tuple[Fraction, int, int, int, int] | None = None
+    asked = list(demands)
+    held, wanted = _index(asked, machine.ranks)
     for side in _sides(machine, len(demands)):
-        crossings = sum(number * _crossings(block, side) for block, number in demands.items())
+        rest = (1 << machine.ranks) - 1 ^ side
+        near = (held, side) if side.bit_count() <= rest.bit_count() else (wanted, rest)
+        numbers = set[int]().union(*(near[0][rank] for rank in _bits(near[1])))
+        crossings = sum(demands[asked[i]] * _crossings(asked[i], side) for i in numbers)
         if crossings:
             capacity, nodes = machine.cut(side)
             value = machine.rounds(crossings, capacity)
@@ -148,7 +158,19 @@ def _find_cut(machine: Machine, demands: Demands) -> Certificate:
     return Certificate("cut", value, tuple(_bits(nodes)), reason)
 
 
-def _crossings(block: tuple[_Demand, ...], side: int) -> int:
+def _index(asked: list[Asked], ranks: int) -> tuple[list[list[int]], list[list[int]]]:
+    """Numbers of blocks by a rank that holds a symbol of theirs, and by one that wants a value."""
+    held: list[list[int]] = [[] for _ in range(ranks)]
+    wanted: list[list[int]] = [[] for _ in range(ranks)]
+    for number, block in enumerate(asked):
+        for rank in _bits(reduce(or_, (demand.held for demand in block), 0)):
+            held[rank].append(number)
+        for rank in _bits(reduce(or_, (demand.wanting for demand in block), 0)):
+            wanted[rank].append(number)
+    return held, wanted
+
+
+def _crossings(block: Asked, side: int) -> int:
     """Messages of one chunk that must leave a side: wants outside with disjoint needs inside."""
     needs: set[int] = set()
     for demand in block:
@@ -177,9 +199,13 @@ def _sides(machine: Machine, work: int) -> Iterator[int]:
         yield from range(1, whole)
         return
     hops = measure_hops(machine.topology)
-    sides: dict[int, None] = dict.fromkeys(1 << rank for rank in range(ranks))
+    half = (1 << ranks // 2) - 1
+    sides: dict[int, None] = dict.fromkeys((half, whole ^ half))
+    sides |= dict.fromkeys(1 << rank for rank in range(ranks))
     sides |= dict.fromkeys(whole ^ 1 << rank for rank in range(ranks))
     for rank in range(1, ranks):
+        if len(sides) * work > _WORK:
+            break
         sides[(1 << rank) - 1] = None
         sides[whole ^ ((1 << rank) - 1)] = None
     for near in hops:
@@ -234,7 +260,7 @@ def _find_partition(machine: Machine, demands: Demands) -> Certificate | None:
     return Certificate("partition", value, nodes, reason)
 
 
-def _exchanges(block: tuple[_Demand, ...], partition: list[int]) -> int:
+def _exchanges(block: Asked, partition: list[int]) -> int:
     """Messages of one chunk between parts, for values that share no symbol."""
     counts: list[tuple[int, int]] = []
     for demand in block:

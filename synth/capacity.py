@@ -20,11 +20,12 @@ class Machine:
         self.links = [
             (link.src, link.dst, int(link.capacity * self.scale)) for link in topology.links
         ]
+        self.slowest = topology.slowest
         self.known: dict[int, tuple[int, int]] = {}
 
     def rounds(self, crossings: int, capacity: int) -> Fraction:
         """Rounds that so many messages of one chunk take over links of a (scaled) capacity."""
-        return Fraction(crossings * self.scale, capacity) * self.topology.slowest
+        return Fraction(crossings * self.scale, capacity) * self.slowest
 
     def cut(self, side: int) -> tuple[int, int]:
         """The least capacity out of a set of ranks, and the nodes on its side of that cut.

@@ -154,10 +154,13 @@ def _pack(weighed: Iterable[tuple[set[int], int]]) -> int:
 
 
 def _min_cut(topology: Topology, side: set[int], others: set[int]) -> Fraction:
-    """The least capacity of links that part ranks from ranks, switches on whichever side.
+    """The least capacity of links that part all ranks into two, switches on whichever side.
 
     Widest augmenting paths from any rank of the side to any of the others, through switches.
     """
+    if not topology.switches:  # Every way from rank to rank is one link.
+        crossing = (k.capacity for k in topology.links if k.src in side and k.dst in others)
+        return sum(crossing, Fraction(0))
     room: dict[int, dict[int, Fraction]] = {}
     for link in topology.links:
         out = room.setdefault(link.src, {})
