@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 UNITS = 1_000_000
 """Most symbols, and most wanted values, of a collective over one machine."""
+BUSBW = 1_000_000
 
 CHUNK = "c"
 RANKS = "n"
@@ -211,8 +212,9 @@ class _Build:
         for statement in self.declaration.statements:
             if isinstance(statement, syntax.Busbw):
                 factor = number(statement.factor, self.scope, "the factor")
-                if factor < 0:
-                    raise BlamedError(f"the factor is {factor}", statement.factor.span, "0 or more")
+                if not 0 <= factor <= BUSBW:
+                    what = f"the factor is {factor}" if factor < 0 else "the factor is too large"
+                    raise BlamedError(what, statement.factor.span, f"0 to {BUSBW}")
                 return factor
         return Fraction(1)
 

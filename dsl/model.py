@@ -6,6 +6,7 @@ are exact: bandwidths in bytes per second, latencies in seconds, both as ``Fract
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -226,7 +227,9 @@ class Collective:
 
         A unit is one symbol's elements. All-reduce 1, all-gather and all-to-all N.
         """
-        sizes = (max(len(self.inputs(rank)), len(self.outputs(rank))) for rank in range(self.ranks))
+        given = Counter(symbol.rank for block in self.blocks for symbol in block.symbols)
+        wanted = Counter(want.rank for block in self.blocks for want in block.wants)
+        sizes = (max(given[rank], wanted[rank]) for rank in range(self.ranks))
         return max(sizes, default=1)
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DIGITS = 30
 """Most characters of a number."""
+LETTERS = 100
+"""Most characters of a name: files are called after some."""
 _FAULTS = 50  # More would help nobody, and a binary file has one a character.
 
 _DECLARATIONS = frozenset({"TOPOLOGY", "OPERATOR", "COLLECTIVE", "PLAN", "USE"})
@@ -166,6 +168,8 @@ class _Run:
                 return self._parallel(parser, token)
         if kind == "NUMBER" and len(token) > DIGITS:
             return Fault(f"a number of {len(token)} digits", span, f"at most {DIGITS}")
+        if kind == "NAME" and len(token) > LETTERS:
+            return Fault(f"a name of {len(token)} characters", span, f"at most {LETTERS}")
         if kind in _OPENING:
             self._nested += 1
             if self._nested > HEIGHT:

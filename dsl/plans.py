@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .faults import Report
 
 _LEAST = {"chunks": 1, "steps": 0, "sizes": 0}
+_MOST = {"chunks": 10**9, "steps": 10**9, "sizes": 1 << 62}
+_ROUNDS = 10**18
+_SECONDS = 10**12
 
 
 def build_limits(
@@ -72,6 +75,8 @@ def _interval(option: syntax.Option | None, report: Report) -> tuple[int, int] |
                 raise BlamedError(
                     f"{option.kind} {value}", end.span, f"{_LEAST[option.kind]} or more"
                 )
+            message = "a size too large" if option.kind == "sizes" else f"too many {option.kind}"
+            _limit(value, _MOST[option.kind], message, end)
         except BlamedError as error:
             report.add(error.fault)
             continue
@@ -88,6 +93,11 @@ def _interval(option: syntax.Option | None, report: Report) -> tuple[int, int] |
     return ends[0], ends[-1]
 
 
+def _limit(value: Fraction | int, most: int, message: str, expression: syntax.Expression) -> None:
+    if value > most:
+        raise BlamedError(message, expression.span, f"at most {most}")
+
+
 def _size(expression: syntax.Expression) -> int:
     value = quantity(expression, {}, DATA, "the size")
     if value.denominator != 1:
@@ -102,6 +112,7 @@ def _rounds(option: syntax.Option | None, report: Report) -> Fraction | None:
         value = number(option.limit, {}, "rounds")
         if value < 0:
             raise BlamedError(f"{value} rounds", option.limit.span, "0 or more")
+        _limit(value, _ROUNDS, "too many rounds", option.limit)
     except BlamedError as error:
         report.add(error.fault)
         return None
@@ -123,6 +134,7 @@ def _budget(option: syntax.Option | None, report: Report) -> Fraction | None:
         value = quantity(option.time, {}, TIME, "the budget")
         if value <= 0:
             raise BlamedError("no budget", option.time.span, "more than 0 s")
+        _limit(value, _SECONDS, "too long a budget", option.time)
     except BlamedError as error:
         report.add(error.fault)
         return None
@@ -137,7 +149,9 @@ def _objective(option: syntax.Option | None, report: Report) -> Objective | None
     if option.kind == "bandwidth" or option.size is None:
         return Objective("bandwidth")
     try:
-        return Objective("time", _size(option.size))
+        size = _size(option.size)
+        _limit(size, _MOST["sizes"], "a size too large", option.size)
+        return Objective("time", size)
     except BlamedError as error:
         report.add(error.fault)
         return None

@@ -22,7 +22,6 @@ from .topologies import build_topology
 if TYPE_CHECKING:
     from .model import Collective, Limits, Operator, Topology
 
-KINDS = ("topology", "operator", "collective")
 D = TypeVar("D", syntax.Topology, syntax.Operator, syntax.Collective)
 _TYPES: dict[str, type] = {
     "topology": syntax.Topology,

@@ -76,6 +76,9 @@ class Fault:
         return "\n".join(lines)
 
 
+_SHOWN = 100  # More than anybody reads at once; all of them stay in ``InputError.faults``.
+
+
 class InputError(Exception):
     """What a user gave is wrong: one or more faults, in the order of their places."""
 
@@ -84,7 +87,10 @@ class InputError(Exception):
         self.faults = tuple(sorted(faults, key=_order))
 
     def __str__(self) -> str:
-        return "\n".join(fault.render() for fault in self.faults)
+        shown = [fault.render() for fault in self.faults[:_SHOWN]]
+        if len(self.faults) > _SHOWN:
+            shown.append(f"error: and {len(self.faults) - _SHOWN} faults more")
+        return "\n".join(shown)
 
 
 class UnsupportedError(InputError):

@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from . import syntax
 from .faults import BlamedError, LimitError
 from .loops import Allowance, Loops
 from .model import Link, Rank, Switch, Topology
-from .units import BANDWIDTH, TIME, Quantity, show
-from .values import quantity, whole
+from .speeds import read_bandwidth, read_count, read_latency
+from .values import whole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
     from .faults import Report
-    from .source import Span
+    from .source import Fault, Span
     from .values import Scope
+
+T = TypeVar("T")
 
 NODES = 65_536
 """Most ranks and switches of a topology."""
 LINKS = 1_000_000
 """Most directed links of a topology."""
-COUNT = 1_000_000
-"""Most parallel links in one place."""
 
 
 def build_topology(
@@ -150,23 +151,45 @@ class _Build:
         blamed: set[Span] = set()
         loops = Loops(statement.loops, statement.guard, self.allowance)
         for scope in loops.run(self.scope):
-            try:
-                self._pair(statement, scope)
-            except LimitError:
-                raise
-            except BlamedError as error:
+            for fault in self._pair(statement, scope):
                 # One message a place: the loop would say the same of every turn.
-                span = error.fault.span
+                span = fault.span
                 if span is not None and span not in blamed:
                     blamed.add(span)
-                    fault = error.fault
                     where = loops.where(scope)
                     self.report.blame(fault.message + where, span, fault.expected, fault.remedy)
         loops.blame_empty(self.report)
 
-    def _pair(self, statement: syntax.Link, scope: Scope) -> None:
-        src = self._node(statement.src, scope)
-        dst = self._node(statement.dst, scope)
+    def _pair(self, statement: syntax.Link, scope: Scope) -> list[Fault]:
+        """Lay one turn's links; what is wrong with each part of the statement."""
+        faults: list[Fault] = []
+
+        def read(part: Callable[..., T], *values: object) -> T | None:
+            try:
+                return part(*values)
+            except LimitError:
+                raise
+            except BlamedError as error:
+                faults.append(error.fault)
+                return None
+
+        src = read(self._node, statement.src, scope)
+        dst = read(self._node, statement.dst, scope)
+        count = read(read_count, statement, scope)
+        bandwidth = read(read_bandwidth, statement, scope)
+        latency = read(read_latency, statement, scope)
+        self.silent |= statement.latency is None
+        if src is None or dst is None:
+            return faults
+        read(self._check_ends, statement, src, dst)
+        if count is None or bandwidth is None or latency is None or faults:
+            return faults
+        read(self._link, statement, src, dst, count, bandwidth, latency)
+        if statement.both and not faults:
+            read(self._link, statement, dst, src, count, bandwidth, latency)
+        return faults
+
+    def _check_ends(self, statement: syntax.Link, src: int, dst: int) -> None:
         if src == dst:
             raise BlamedError(
                 f"a link from {self._called(src)} to itself",
@@ -174,33 +197,6 @@ class _Build:
                 "two nodes that differ",
                 "leave such turns of a loop out with a guard: if i != j",
             )
-        count = 1
-        if statement.count is not None:
-            count = whole(statement.count, scope, "the number of parallel links")
-            if not 1 <= count <= COUNT:
-                raise BlamedError(f"{count} parallel links", statement.count.span, f"1 to {COUNT}")
-        bandwidth = quantity(statement.bandwidth, scope, BANDWIDTH, "the bandwidth")
-        if bandwidth <= 0:
-            raise BlamedError(
-                f"a bandwidth of {show(Quantity(bandwidth, BANDWIDTH))}",
-                statement.bandwidth.span,
-                "more than 0 B/s",
-                "leave a link that carries nothing out",
-            )
-        latency = bandwidth * 0
-        if statement.latency is None:
-            self.silent = True
-        else:
-            latency = quantity(statement.latency, scope, TIME, "the latency")
-            if latency < 0:
-                raise BlamedError(
-                    f"a latency of {show(Quantity(latency, TIME))}",
-                    statement.latency.span,
-                    "0 s or more",
-                )
-        self._link(statement, src, dst, count, bandwidth, latency)
-        if statement.both:
-            self._link(statement, dst, src, count, bandwidth, latency)
 
     def _link(
         self,

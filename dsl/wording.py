@@ -63,6 +63,8 @@ _LATER_OPTIONS = {
     "symmetric": "symmetric",
 }
 
+_DECLARATIONS = {"TOPOLOGY", "OPERATOR", "COLLECTIVE", "PLAN", "USE"}
+
 
 def unexpected(text: str, kind: str, accepted: Iterable[str], span: Span) -> Fault:
     """The fault for a token that does not fit.
@@ -116,6 +118,8 @@ def unexpected(text: str, kind: str, accepted: Iterable[str], span: Span) -> Fau
         remedy = f"did you mean {near[0]!r}"
     elif fitting & {"AT"} and "IF" not in fitting:
         remedy = "give the link its bandwidth, and its latency after a comma: at 25 GB/s, 1 us"
+    elif kind in _DECLARATIONS and "RBRACE" in fitting:
+        remedy = "close the block before it with '}'"
     elif not text and fitting & {"RBRACE", "RPAREN", "RPAR", "RBRACKET", "RSQB"}:
         remedy = "close what is open"
     return Fault(message, span, _listed(fitting), remedy)

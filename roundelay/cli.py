@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import (
-    BAD_INPUT,
-    INTERNAL,
-    INTERRUPTED,
-    WRONG,
-    complain,
-    leave,
-    schedule_of,
-    search_aloud,
-)
+from .console import WRONG, complain, leave, schedule_of, search_aloud
 from .words import (  # noqa: TC001 - typer reads the annotations when a verb is called.
     Budget,
     Chunks,
@@ -38,6 +27,7 @@ from .words import (  # noqa: TC001 - typer reads the annotations when a verb is
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
+    from roundelay.runtime.bench import Plan
     from roundelay.synth.schedule import Answer, Schedule
 
 app = typer.Typer(
@@ -210,6 +200,10 @@ def codegen(
     answer = search_aloud(problem, seed, solver, as_json)
     schedule = schedule_of(answer)
     if schedule is None:
+        if as_json:
+            from roundelay.records import answer_json
+
+            print(json.dumps({**answer_json(answer), "backend": backend, "files": []}))
         leave(answer)
     _, artifact = pipeline.generate(schedule, backend, problem.limits.element)
     paths = pipeline.write(artifact, output)
@@ -236,7 +230,7 @@ def _problem(
 
 
 def _run_rows(
-    answer: Answer, schedule: Schedule, runner: str, plan: Any, cut: str, as_json: bool
+    answer: Answer, schedule: Schedule, runner: str, plan: Plan, cut: str, as_json: bool
 ) -> int:
     """Run all sizes; return the number of wrong elements."""
     from roundelay import pipeline, records, table
@@ -273,26 +267,6 @@ def _run_rows(
 
 def main() -> None:
     """The entry of the ``roundelay`` command: no traceback reaches a user unasked."""
-    from roundelay.dsl.source import InputError
+    from .ending import conclude
 
-    try:
-        app()
-    except InputError as error:
-        complain(str(error))
-        sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        complain("interrupted")
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has gone (`| head`): nothing to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except Exception as error:
-        if os.environ.get("ROUNDELAY_TRACEBACK"):
-            raise
-        complain(
-            f"roundelay: internal error: {type(error).__name__}: {error}\n"
-            "  This is a fault of ours. Please report it with the command and its input;\n"
-            "  ROUNDELAY_TRACEBACK=1 in the environment prints where it happened."
-        )
-        sys.exit(INTERNAL)
+    conclude(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -11,15 +12,16 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
     from roundelay.synth.schedule import Answer, Certificate, Schedule
 
-WRONG, BAD_INPUT, GAVE_UP, INTERNAL, INTERRUPTED = 1, 2, 3, 70, 130
+WRONG, BAD_INPUT, GAVE_UP, INTERNAL, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 130
 """Exit statuses beside 0: wrong data; bad input, or a request that was proved impossible; nothing
-found within the budget; a fault of ours; interrupted."""
+found within the budget; a fault of ours; standard output took no more; interrupted."""
 
 
 def complain(text: str) -> None:
-    """One message on standard error."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    """One message on standard error, if it takes any."""
+    with suppress(OSError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
 
 class Progress:

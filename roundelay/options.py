@@ -28,12 +28,12 @@ def limit(
 
     return pipeline.refine(
         problem,
-        chunks=quantities.parse_range(chunks, "--chunks") if chunks else None,
-        steps=quantities.parse_range(steps, "--steps") if steps else None,
-        rounds=quantities.parse_rounds(rounds, "--rounds") if rounds else None,
-        budget=quantities.parse_seconds(budget, "--budget") if budget else None,
-        element=element_name(datatype) if datatype else None,
-        objective=_objective(minimize) if minimize else None,
+        chunks=quantities.parse_range(chunks, "--chunks") if chunks is not None else None,
+        steps=quantities.parse_range(steps, "--steps") if steps is not None else None,
+        rounds=quantities.parse_rounds(rounds, "--rounds") if rounds is not None else None,
+        budget=quantities.parse_seconds(budget, "--budget") if budget is not None else None,
+        element=element_name(datatype) if datatype is not None else None,
+        objective=_objective(minimize) if minimize is not None else None,
     )
 
 
@@ -99,9 +99,9 @@ def choose_sizes(
     sizes = [low]
     while sizes[-1] < high:
         sizes.append(min(high, max(1, sizes[-1]) * factor))
-    fitting = [
-        size for size in sizes if not available or memory_needed(problem, element, size) < available
-    ]
+    fitting = list(sizes)
+    while fitting and available and memory_needed(problem, element, fitting[-1]) >= available:
+        fitting.pop()
     if not fitting:
         raise InputError(
             Fault(
@@ -122,9 +122,13 @@ def choose_sizes(
 def require_folder(folder: Path) -> None:
     """Refuse before the search what could not be written after it."""
     existing = folder
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
+    try:
+        while not existing.exists() and existing != existing.parent:
+            existing = existing.parent
+        writable = existing.is_dir() and os.access(existing, os.W_OK)
+    except (OSError, ValueError):
+        writable = False
+    if not writable:
         raise InputError(
             Fault(f"cannot write into {folder}", None, "a folder", "choose another with -o")
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from roundelay.dsl.source import Fault, InputError
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from roundelay.codegen.artifact import Artifact
     from roundelay.codegen.program import Program
     from roundelay.dsl.model import Limits, Objective, Problem
+    from roundelay.dsl.source import Source
     from roundelay.runtime.bench import Plan, Row
     from roundelay.synth.schedule import Answer, Schedule
 
@@ -41,13 +42,17 @@ def read(request: Request) -> Problem:
 
     if not request.target.strip():
         raise InputError(Fault("the target is empty", None, "a .rly file or a machine"))
-    path = Path(request.target)
-    if not _is_file(request.target):
-        name, arguments = _collective(loader, None, request)
+    path, is_file = Path(request.target), _is_file(request.target)
+    if request.plan is not None and (not is_file or request.collective is not None):
+        raise InputError(
+            Fault("--plan changes nothing here", None, "a file's own plan", "leave --plan out")
+        )
+    if not is_file:
+        name, arguments = _collective(None, request)
         return loader.problem(request.target, name, arguments)
     source = loader.read_source(path)
     if request.collective is not None:
-        name, arguments = _collective(loader, source, request)
+        name, arguments = _collective(source, request)
         return loader.on_file(source, name, arguments)
     if request.op is not None or request.root is not None:
         raise InputError(
@@ -68,7 +73,7 @@ def read(request: Request) -> Problem:
                 "add 'plan { synthesize all_reduce(sum) on NAME }'",
             )
         )
-    chosen = request.plan or 1
+    chosen = 1 if request.plan is None else request.plan
     if not 1 <= chosen <= len(plans):
         raise InputError(
             Fault(f"plan {chosen} does not exist", None, f"1 to {len(plans)}", "choose one of them")
@@ -82,13 +87,28 @@ def _is_file(target: str) -> bool:
         return True
     if "(" in target:
         return False
-    return "/" in target or Path(target).exists()
+    try:
+        return "/" in target or Path(target).exists()
+    except OSError:  # No file can have such a name.
+        return False
 
 
-def _collective(loader: Any, source: Any, request: Request) -> tuple[str, tuple[str, ...]]:
-    name, bracket, inside = (request.collective or "all_reduce").partition("(")
-    if bracket:
-        return name, (inside.rstrip().removesuffix(")"),)
+def _collective(source: Source | None, request: Request) -> tuple[str, tuple[str, ...]]:
+    """The name and the arguments of the collective that the command line asks for."""
+    from roundelay.dsl import loader
+
+    name = "all_reduce" if request.collective is None else request.collective
+    if "(" in name:
+        if request.op is not None or request.root is not None:
+            raise InputError(
+                Fault(
+                    f"--op and --root change nothing in {name[:40]!r}",
+                    None,
+                    "arguments in the collective or as options, not both",
+                    "leave the options or the brackets out",
+                )
+            )
+        return name, ()
     given = {
         "op": request.op,
         "root": None if request.root is None else str(request.root),
@@ -105,7 +125,8 @@ def _collective(loader: Any, source: Any, request: Request) -> tuple[str, tuple[
                     f"write its arguments: --collective '{name}(...)'",
                 )
             )
-        arguments.append(given.pop(kind) or defaults[kind])
+        value = given.pop(kind)
+        arguments.append(defaults[kind] if value is None else value)
     for kind, value in given.items():
         if value is not None:
             raise InputError(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from roundelay.dsl.source import Fault, InputError
 
 _LIMIT = 1 << 62
-_NUMBER = re.compile(r"\d{1,18}/\d{1,18}|\d{1,18}(\.\d{1,18})?")
+_NUMBER = re.compile(r"\d{1,18}/\d{1,18}|\d{1,18}(\.\d{1,18})?", re.ASCII)
 _SIZES = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZES |= {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SIZES |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
@@ -40,7 +40,7 @@ def parse_seconds(text: str, option: str) -> Fraction:
 def parse_range(text: str, option: str) -> tuple[int, int]:
     """Both ends, inclusive, of ``8`` or ``1..8``; counts are at least 1."""
     ends = [end.strip() for end in text.split("..")]
-    if not 1 <= len(ends) <= 2 or not all(re.fullmatch(r"\d{1,9}", end) for end in ends):
+    if not 1 <= len(ends) <= 2 or not all(re.fullmatch(r"[0-9]{1,9}", end) for end in ends):
         raise _fault(option, text, "a count such as 8, or a range such as 1..8")
     low, high = int(ends[0]), int(ends[-1])
     if low < 1 or high < low:

@@ -29,7 +29,7 @@ def module_json(file: str, module: Module) -> dict[str, Any]:
                 "name": topology.name,
                 "ranks": len(topology.ranks),
                 "switches": len(topology.switches),
-                "links": len(topology.links),
+                "links": sum(link.count for link in topology.links),
             }
             for topology in module.topologies
         ],

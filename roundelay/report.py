@@ -40,14 +40,6 @@ def show_time(seconds: Fraction) -> str:
     return f"{value * 1e6:.3g} us"
 
 
-def show_size(size: int) -> str:
-    """Bytes with the largest binary unit that divides them."""
-    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size and size % factor == 0:
-            return f"{size // factor} {unit}"
-    return f"{size} B"
-
-
 def count(number: int | Fraction, noun: str) -> str:
     """``1 step``, ``4 steps``."""
     shown = show_number(Fraction(number))
@@ -64,7 +56,8 @@ def collective_text(problem: Problem) -> str:
 
 
 def _machine_lines(topology: Topology) -> Iterator[str]:
-    ranks, switches, links = len(topology.ranks), len(topology.switches), len(topology.links)
+    ranks, switches = len(topology.ranks), len(topology.switches)
+    links = sum(link.count for link in topology.links)
     parts = [f"{ranks} ranks" if ranks != 1 else "1 rank"]
     if switches:
         parts.append(f"{switches} switches" if switches != 1 else "1 switch")

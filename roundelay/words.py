@@ -15,7 +15,9 @@ Collective = Annotated[
 ]
 Op = Annotated[str | None, typer.Option(help="The operator that combines [default: sum]")]
 Root = Annotated[int | None, typer.Option("--root", "-r", help="The root rank [default: 0]")]
-PlanNumber = Annotated[int | None, typer.Option("--plan", help="Which plan of the file, from 1")]
+PlanNumber = Annotated[
+    int | None, typer.Option("--plan", help="Which plan of the file [default: 1]")
+]
 Chunks = Annotated[str | None, typer.Option(help="Chunks: 8, or a range 1..8")]
 Steps = Annotated[str | None, typer.Option(help="Steps: at most 4 (4), or a range 2..6")]
 Rounds = Annotated[str | None, typer.Option(help="At most so many rounds: 4, 7/2")]

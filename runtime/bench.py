@@ -164,7 +164,7 @@ def _half(
         launch()
         launch.wait()
         launch.store()
-        judgement = judge(problem, element, given, outputs)
+        judgement = judge(problem, element, given, outputs, alike=executor.alike)
         if not judgement.wrong and not in_place:
             judgement = judge_inputs(given, inputs)
     return Half(_time(launch, plan), judgement)

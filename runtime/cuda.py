@@ -39,6 +39,8 @@ def load(artifact: Artifact, program: Program, element: Element) -> CudaExecutor
 class CudaExecutor:
     """The kernels loaded on CuPy's current device; launches run on its current stream."""
 
+    alike = True
+
     def __init__(self, artifact: Artifact, program: Program, element: Element) -> None:
         self._plan = read_plan(artifact, "cuda", element)
         self._collective, self._element = program.problem.collective, element

@@ -36,6 +36,10 @@ class Executor(Protocol):
     def device(self) -> str:
         """The hardware, in words."""
 
+    @property
+    def alike(self) -> bool:
+        """Whether ranks that want the same symbols get the same bytes, whatever the schedule."""
+
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Launch:
         """Bind one input and one output array a rank, each one-dimensional and contiguous.
 

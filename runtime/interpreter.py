@@ -56,6 +56,11 @@ class Interpreter:
         """What runs the program, in words."""
         return "interpreter (NumPy)"
 
+    @property
+    def alike(self) -> bool:
+        """False: it merges in every rank's own tree, as the machine itself would."""
+        return False
+
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Interpretation:
         """Bind arrays as ``Executor.bind`` says."""
         count, _ = measure_units(self.program.problem.collective, self.element, inputs, outputs)

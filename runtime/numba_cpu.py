@@ -64,6 +64,11 @@ class NumbaCpu:
         """The processor, and how many threads large messages use."""
         return f"{_processor()}, up to {_threads()} threads"
 
+    @property
+    def alike(self) -> bool:
+        """True: the fused kernels store one value on every rank that wants it."""
+        return True
+
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> NumbaLaunch:
         """Bind arrays as ``Executor.bind`` says."""
         collective = self.program.problem.collective

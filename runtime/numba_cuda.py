@@ -59,6 +59,8 @@ def load_simulator(artifact: Artifact, program: Program, element: Element) -> Si
 class NumbaCudaExecutor:
     """The kernels on Numba's current device; launches run on its default stream."""
 
+    alike = True
+
     def __init__(self, artifact: Artifact, program: Program, element: Element) -> None:
         from numba import cuda
 

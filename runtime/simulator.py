@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 class SimulatorExecutor:
     """Kernels loaded in a simulator's process, which ends with this object or by ``close``."""
 
+    alike = True
+
     def __init__(self, artifact: Artifact, program: Program, element: Element) -> None:
         self._collective, self._element = program.problem.collective, element
         # Not a pipe: nobody would read it while the child writes more than it holds.

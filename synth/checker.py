@@ -145,6 +145,7 @@ def _merge(
             faults.append(f"message {part.send} arrives in step {got.step}, too late for it")
         if got.chunk != chunk:
             faults.append(f"message {part.send} carries chunk {got.chunk}, not chunk {chunk}")
+            continue  # Its symbols may be another block's.
         content += carried[part.send]
     operator = schedule.problem.operator
     if len(parts) > 1 and operator is None:

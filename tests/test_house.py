@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -15,6 +16,13 @@ ROOMS = ("dsl", "synth", "codegen", "runtime")
 needs_tree = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a checkout")
 
 
+def tracked_files(pattern: str) -> list[str]:
+    command = ["git", "ls-files", pattern]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in done.stdout.splitlines() if (ROOT / name).exists()]
+
+
+@needs_tree
 @pytest.mark.parametrize("room", ROOMS)
 def test_each_room_has_its_link(room: str) -> None:
     link = ROOT / "roundelay" / room
@@ -45,7 +53,7 @@ def test_the_language_needs_no_solver_and_no_compiler() -> None:
 
 def test_judging_a_schedule_needs_no_solver() -> None:
     code = "import roundelay.synth.checker, roundelay.synth.certificates, roundelay.synth.timeline"
-    assert not loaded(code) & {"z3", "ortools", "numba", "highspy"}
+    assert not loaded(code) & {"z3", "ortools", "numba"}
 
 
 def test_the_runtime_needs_no_solver() -> None:
@@ -54,35 +62,29 @@ def test_the_runtime_needs_no_solver() -> None:
 
 @needs_tree
 @pytest.mark.slow
-def test_the_wheel_holds_every_tracked_file_of_the_rooms(tmp_path: Path) -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", *ROOMS, "roundelay"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path), "."],
-        cwd=ROOT,
-        check=True,
-    )
+def test_the_wheel_holds_the_tracked_files_of_the_rooms_and_no_others(tmp_path: Path) -> None:
+    tracked = tracked_files(".")
+    tree = tmp_path / "tree"  # A build in the checkout would leave, and find, old files there.
+    for name in tracked:
+        copy = tree / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy, follow_symlinks=False)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path), "."]
+    subprocess.run(command, cwd=tree, check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
-    expected = {
-        name if name.startswith("roundelay/") else f"roundelay/{name}"
-        for name in tracked
-        if not (ROOT / name).is_symlink()
+    names = zipfile.ZipFile(wheel).namelist()
+    packed = {name for name in names if name.startswith("roundelay/")}
+    rooms = {
+        f"roundelay/{name}" for name in tracked if name.startswith(tuple(f"{r}/" for r in ROOMS))
     }
-    assert expected <= names, sorted(expected - names)
+    door = {name for name in tracked if name.startswith("roundelay/")}
+    links = {f"roundelay/{room}" for room in ROOMS}
+    assert packed == (rooms | door) - links
 
 
 @needs_tree
 def test_no_python_file_is_too_long_without_a_reason() -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
-    for name in tracked:
+    for name in tracked_files("*.py"):
         path = ROOT / name
         if path.is_symlink() or not path.exists() or name.startswith(("tests/", "benchmarks/")):
             continue

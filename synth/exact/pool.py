@@ -10,6 +10,7 @@ import selectors
 import struct
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from .worker import Cancel, Job, Reply, Started, write_frame
 if TYPE_CHECKING:
     from types import TracebackType
 
+_RESERVED = -1  # What a worker is busy with from being taken until it hears its job's number.
 _GRACE = 0.5  # Seconds a cancelled worker has to come back before it is killed.
 
 
@@ -51,9 +53,9 @@ class Worker:
         """Ask it to drop its job."""
         assert self.process.stdin is not None
         if self.busy is not None:
-            self.cancelled_at = time.monotonic()
             with contextlib.suppress(BrokenPipeError):
                 write_frame(self.process.stdin, Cancel(self.busy))  # type: ignore[arg-type]
+            self.cancelled_at = time.monotonic()  # From now on another thread may take it back.
 
     def fileno(self) -> int:
         """Where its messages arrive."""
@@ -61,7 +63,7 @@ class Worker:
         return self.process.stdout.fileno()
 
     def receive(self) -> list[Started | Reply] | None:
-        """The messages that have arrived, waiting for some; None when the worker is dead."""
+        """What has arrived about its job, waiting for something; None when the worker is dead."""
         data = os.read(self.fileno(), 1 << 20)
         if not data:
             return None
@@ -73,9 +75,10 @@ class Worker:
                 break
             message = pickle.loads(self._received[4 : 4 + length])
             self._received = self._received[4 + length :]
-            messages.append(message)
-            if isinstance(message, Reply) and message.number == self.busy:
-                self.busy = None
+            if message.number == self.busy:  # Else it is about a job that nobody waits for.
+                messages.append(message)
+                if isinstance(message, Reply):
+                    self.busy = None
         return messages
 
     def kill(self) -> None:
@@ -90,12 +93,16 @@ class Worker:
 
 
 class Pool:
-    """Worker processes kept for the next job. Close it, or use it as a context."""
+    """Worker processes kept for the next job. Close it, or use it as a context.
+
+    Several threads may share one: a worker that is taken is nobody else's until it is cancelled.
+    """
 
     def __init__(self) -> None:
         self.workers: list[Worker] = []
         self.number = 0
         self._owner = os.getpid()
+        self._lock = threading.RLock()
 
     def __enter__(self) -> Pool:
         return self
@@ -110,28 +117,31 @@ class Pool:
 
     def take(self, solver: str) -> Worker:
         """An idle worker, preferably one that has the solver loaded; else a new one."""
-        if self._owner != os.getpid():  # After a fork the workers belong to the parent.
-            self.workers, self._owner = [], os.getpid()
-        self._tidy()
-        idle = [worker for worker in self.workers if worker.busy is None]
-        same = [worker for worker in idle if worker.solver[:2] == solver[:2]]
-        if same:
-            return same[0]
-        if len(idle) > 1:
-            return idle[0]
-        worker = Worker()
-        self.workers.append(worker)
-        return worker
+        if self._owner != os.getpid():  # After a fork the workers (and the lock) are the parent's.
+            self.workers, self._owner, self._lock = [], os.getpid(), threading.RLock()
+        with self._lock:
+            self._tidy()
+            idle = [worker for worker in self.workers if worker.busy is None]
+            same = [worker for worker in idle if worker.solver[:2] == solver[:2]]
+            if same or len(idle) > 1:
+                worker = (same or idle)[0]
+            else:
+                worker = Worker()
+                self.workers.append(worker)
+            worker.busy, worker.cancelled_at = _RESERVED, None
+            return worker
 
     def next_number(self) -> int:
         """A number no other job of this pool has."""
-        self.number += 1
-        return self.number
+        with self._lock:
+            self.number += 1
+            return self.number
 
     def kill(self, worker: Worker) -> None:
         """End one worker."""
-        if worker in self.workers:
-            self.workers.remove(worker)
+        with self._lock:
+            if worker in self.workers:
+                self.workers.remove(worker)
         worker.kill()
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from .model import TooLargeError
 from .plan import encode
+from .spelling import spell_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 SOLVERS = ("cpsat", "cpsat-lp", "z3", "z3-fd")
 """What a job's ``solver`` may be."""
+
+_HEAVIEST = {"cpsat": 2**62, "cpsat-lp": 2**62, "z3": 2**31 - 1, "z3-fd": 2**31 - 1}
+"""What the weights of a row may add up to, lest a solver's own integers overflow."""
 
 _ORDERED = ("cpsat-lp", "z3-fd")  # Those that are asked with the chunks ordered.
 
@@ -121,6 +125,7 @@ def _answer(job: Job, stop: _Stop) -> Plain | bool | str | None:
     deadline = time.monotonic() + job.seconds
     try:
         plan = encode(job.problem, job.query, job.variant, ordered=job.solver in _ORDERED)
+        model = spell_out(plan.model, _HEAVIEST[job.solver])
     except (TooLargeError, MemoryError) as error:
         return str(error) or "out of memory"
 
@@ -134,13 +139,11 @@ def _answer(job: Job, stop: _Stop) -> Plain | bool | str | None:
         from . import cpsat_door
 
         linear = job.solver == "cpsat-lp"
-        values = cpsat_door.decide(plan.model, left, job.seed, started, linear=linear)
+        values = cpsat_door.decide(model, left, job.seed, started, linear=linear)
     else:
         from . import z3_door
 
-        values = z3_door.decide(
-            plan.model, left, job.seed, started, finite_domain=job.solver == "z3-fd"
-        )
+        values = z3_door.decide(model, left, job.seed, started, finite_domain=job.solver == "z3-fd")
     return plan.read(values) if isinstance(values, list) else values
 
 

@@ -180,3 +180,12 @@ def test_importing_the_language_is_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_of_too_many_faults_the_first_are_shown() -> None:
+    loop = "".join(f"topology t{i} {{ ranks a[0] }}\n" for i in range(130))
+    with pytest.raises(InputError) as caught:
+        load(Source("many.rly", loop))
+    assert len(caught.value.faults) == 130
+    assert str(caught.value).count("error: the size of 'a' is 0") == 100
+    assert str(caught.value).endswith("\nerror: and 30 faults more")

@@ -51,6 +51,19 @@ COMMANDS = {
     "output-is-a-file": "codegen dgx1 -o bare.rly",
     "unknown-option": "synth dgx1 --stpes 2",
     "missing-target": "synth",
+    "name-too-long": f"synth {'x' * 5000}",
+    "folder-name-too-long": f"codegen dgx1 -o {'x' * 300}",
+    "plan-zero": "synth ring.rly --plan 0",
+    "plan-of-a-machine": "synth dgx1 --plan 2",
+    "plan-beside-a-collective": "synth ring.rly --plan 1 --collective all_gather",
+    "argument-twice": "synth dgx1 --collective 'broadcast(1)' --root 2",
+    "unclosed-argument": "synth dgx1 --collective 'broadcast(1'",
+    "empty-collective": "synth dgx1 --collective ''",
+    "empty-operator": "synth dgx1 --op ''",
+    "empty-chunks": "synth dgx1 --chunks ''",
+    "empty-budget": "synth dgx1 --budget ''",
+    "empty-type": "run dgx1 -d ''",
+    "digits-of-another-script": "synth dgx1 --chunks \N{ARABIC-INDIC DIGIT THREE}",
 }
 
 RING = """topology ring3 {

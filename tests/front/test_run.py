@@ -93,6 +93,7 @@ class Spoiling:
     """An executor that does what another does, and then adds one to one element."""
 
     device = "a broken device"
+    alike = True
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor

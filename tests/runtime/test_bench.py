@@ -55,6 +55,7 @@ class Launch:
 class Executor:
     action: Action
     device: str = "a test"
+    alike: bool = True
     bound: list[int] = field(default_factory=list)
 
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Launch:
@@ -134,3 +135,16 @@ def test_without_validation_nothing_is_claimed() -> None:
     (row,) = rows(spoil(0, 0), 400, check=False)
     assert row.out_of_place.judgement is None
     assert row.wrong == 0
+
+
+def test_ranks_need_the_same_bytes_where_the_executor_promises_them() -> None:
+    def drift(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        right(inputs, outputs)
+        outputs[1][:] = np.nextafter(outputs[1], np.float32(100))
+
+    for alike, wrong in ((True, 200), (False, 0)):
+        executor = Executor(drift, alike=alike)
+        (row,) = measure(
+            problem(), ELEMENTS["f32"], executor, Plan((400,), iterations=1, fill="rank")
+        )
+        assert row.wrong == wrong

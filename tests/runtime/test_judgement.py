@@ -79,6 +79,21 @@ def test_ranks_must_agree_in_every_bit() -> None:
     assert zero.wrong == 1
 
 
+def test_where_ranks_keep_their_own_trees_rounding_alone_counts() -> None:
+    problem = all_reduce(3, "add")
+    values = [f32([1e8, 0]), f32([1, 0]), f32([-1e8, 0])]
+    inputs: list[Array] = list(values)
+    left = (values[0] + values[1]) + values[2]
+    right = (values[0] + values[2]) + values[1]
+    assert left[0] != right[0]
+    assert judge(problem, ELEMENTS["f32"], inputs, [left, right, left]).wrong == 1
+    assert judge(problem, ELEMENTS["f32"], inputs, [left, right, left], alike=False).wrong == 0
+    far = judge(problem, ELEMENTS["f32"], inputs, [left, right + 100, left], alike=False)
+    assert far.wrong == 2
+    model = judge(problem, ELEMENTS["f32"], inputs, [left + 100, right, left], alike=False)
+    assert (model.wrong, model.first and model.first.rank) == (2, 0)
+
+
 @pytest.mark.parametrize(
     ("name", "values", "function", "want"),
     [

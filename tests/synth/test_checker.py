@@ -283,3 +283,24 @@ def test_unequal_links_make_fractional_rounds() -> None:
     assert check(schedule).rounds == Fraction(1, 2)
     assert price(schedule).per_byte == Fraction(1, 10) / GB
     assert price(schedule).latency == 2 * US
+
+
+def test_symbols_of_another_block_are_named_as_a_fault() -> None:
+    """A part of a larger block's chunk has symbols that the smaller block lacks."""
+    ranks = (Rank("a"), Rank("b"))
+    links = (Link(0, 1, 1, Fraction(1), Fraction(0)),)
+    large = Block(tuple(Symbol((0, i), 0) for i in range(3)), (Want(1, (1,), (0, 1, 2)),))
+    small = Block((Symbol((1, 0), 0),), (Want(1, (2,), (0,)),))
+    problem = Problem(
+        Topology("pair", ranks, (), links), Collective("two", (), 2, (large, small)), SUM
+    )
+    sends = (
+        Send(0, 0, 0, 1, (0,), (Own(0), Own(1), Own(2))),
+        Send(0, 1, 0, 1, (0,), (Own(0),)),
+    )
+    results = (Result(0, 0, (Got(0),)), Result(1, 0, (Got(1),)))
+    right = Schedule(problem, 1, 1, sends, results)
+    check(right)
+    for parts in ((Got(0),), (Got(0), Got(1)), (Got(0), Got(0))):
+        crossed = refused(replace(right, results=(results[0], Result(1, 0, parts))))
+        assert any("message 0 carries chunk 0, not chunk 1" in fault for fault in crossed)

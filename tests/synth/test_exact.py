@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import selectors
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from roundelay.synth.exact.engine import EngineError, solve
 from roundelay.synth.exact.model import Model
 from roundelay.synth.exact.plan import encode, list_variants
 from roundelay.synth.exact.pool import Pool, Worker
+from roundelay.synth.exact.worker import Job, Reply, Started
 from roundelay.synth.routes import enumerate_routes, measure_hops
 from roundelay.synth.schedule import Found, GaveUp, Impossible, Query
 
@@ -421,6 +423,56 @@ def test_two_threads_share_nothing(pool: Pool) -> None:
     for thread in threads:
         thread.join()
     assert all(isinstance(outcome, Found) for outcome in outcomes)
+
+
+def test_threads_may_share_a_pool(pool: Pool) -> None:
+    """A worker answers one thread at a time, or a verdict would be taken for another query's."""
+    chosen: list[Worker] = []
+    barrier = threading.Barrier(4)
+
+    def take() -> None:
+        barrier.wait()
+        chosen.append(pool.take("z3"))
+
+    takers = [threading.Thread(target=take) for _ in range(4)]
+    for thread in takers:
+        thread.start()
+    for thread in takers:
+        thread.join()
+    assert len({id(one) for one in chosen}) == 4
+    for one in chosen:
+        pool.kill(one)
+
+    outcomes: dict[int, Outcome] = {}
+
+    def work(n: int) -> None:
+        outcomes[n] = quick(ask(ring(n), all_reduce(n)), query(1, n // 2), pool)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in (3, 4, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == [3, 4, 5]
+    for n, outcome in outcomes.items():
+        assert isinstance(outcome, Found)
+        assert len(outcome.schedule.problem.topology.ranks) == n
+
+
+def test_what_a_worker_says_of_another_job_is_not_heard(pool: Pool) -> None:
+    taken = pool.take("cpsat")
+    problem = ask(complete(2), all_reduce(2))
+    taken.start(Job(7, problem, query(1, 1), "full", "cpsat", 0, 20.0))
+    taken.busy = 8  # As if job 7 had been given up and another one begun.
+    heard: list[Started | Reply] = []
+    until = time.monotonic() + 3
+    with selectors.DefaultSelector() as selector:
+        selector.register(taken, selectors.EVENT_READ)
+        while time.monotonic() < until and len(heard) < 2 and selector.select(1.0):
+            heard += taken.receive() or []
+    assert heard == []
+    assert taken.busy == 8
+    pool.kill(taken)
 
 
 # ------------------------------------------------------------------ the model and its doors
