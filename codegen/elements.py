@@ -29,6 +29,11 @@ class Element:
         return self.dtype.itemsize
 
     @property
+    def align(self) -> int:
+        """Elements to which the borders of chunks are rounded down: whole packs of 16 bytes."""
+        return 16 // self.bytes
+
+    @property
     def exact(self) -> bool:
         """Whether every combination is exact (integers modulo their range)."""
         return self.dtype.kind in "iu"

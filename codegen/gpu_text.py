@@ -140,7 +140,7 @@ def artifact(
         "backend": backend,
         "element": element.name,
         "itemsize": element.bytes,
-        "align": PACK // element.bytes,
+        "align": element.align,
         "ranks": fused.problem.collective.ranks,
         "chunks": fused.chunks,
         "threads": THREADS,

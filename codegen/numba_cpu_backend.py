@@ -148,7 +148,7 @@ def _facts(
     lines = [
         f"ELEMENT = {element.name!r}",
         f"CHUNKS = {fused.chunks}",
-        f"ALIGN = {max(1, 16 // element.bytes)}  # Elements to which chunks are rounded down.",
+        f"ALIGN = {element.align}  # Elements to which chunks are rounded down.",
         f"KERNELS = {_used(tasks)}",
         f"TASKS = {_listed(tasks)}",
         f"IN_PLACE_KERNELS = {_used(in_place or ())}",

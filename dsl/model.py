@@ -235,7 +235,7 @@ class Collective:
 
 # --------------------------------------------------------------------------------- the problem
 
-ELEMENTS: tuple[str, ...] = (
+ELEMENT_NAMES: tuple[str, ...] = (
     "f16", "bf16", "f32", "f64", "i8", "u8", "i32", "u32", "i64", "u64",
 )  # fmt: skip
 """Element types a plan may name."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from . import syntax
 from .faults import BlamedError, unknown
-from .model import ELEMENTS, Limits, Objective
+from .model import ELEMENT_NAMES, Limits, Objective
 from .units import DATA, TIME
 from .values import number, quantity, whole
 
@@ -122,8 +122,8 @@ def _rounds(option: syntax.Option | None, report: Report) -> Fraction | None:
 def _element(option: syntax.Option | None, report: Report) -> str:
     if not isinstance(option, syntax.Element):
         return Limits().element
-    if option.name.text not in ELEMENTS:
-        report.add(unknown("element", option.name.text, option.name.span, ELEMENTS))
+    if option.name.text not in ELEMENT_NAMES:
+        report.add(unknown("element", option.name.text, option.name.span, ELEMENT_NAMES))
     return option.name.text
 
 

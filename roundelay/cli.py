@@ -152,13 +152,7 @@ def run(
     sizes, cut = options.choose_sizes(problem, begin, end, factor)
     pipeline.require_runnable(problem, backend)
     answer = search_aloud(problem, seed, solver, as_json)
-    schedule = schedule_of(answer)
-    if schedule is None:
-        if as_json:
-            from roundelay.records import answer_json
-
-            print(json.dumps({**answer_json(answer), "rows": [], "verified": False}))
-        leave(answer)
+    schedule = _schedule_or_leave(answer, as_json, {"rows": [], "verified": False})
     from roundelay.runtime.bench import Plan
 
     measured = Plan(
@@ -198,13 +192,7 @@ def codegen(
     problem = options.limit(problem, chunks, steps, rounds, budget, minimize, datatype)
     pipeline.require_runnable(problem)
     answer = search_aloud(problem, seed, solver, as_json)
-    schedule = schedule_of(answer)
-    if schedule is None:
-        if as_json:
-            from roundelay.records import answer_json
-
-            print(json.dumps({**answer_json(answer), "backend": backend, "files": []}))
-        leave(answer)
+    schedule = _schedule_or_leave(answer, as_json, {"backend": backend, "files": []})
     _, artifact = pipeline.generate(schedule, backend, problem.limits.element)
     paths = pipeline.write(artifact, output)
     if as_json:
@@ -229,6 +217,18 @@ def _problem(
     return read(Request(target, collective, op, root, plan))
 
 
+def _schedule_or_leave(answer: Answer, as_json: bool, nothing: dict[str, object]) -> Schedule:
+    """The schedule to go on with; else the end, with ``nothing`` in the JSON object."""
+    schedule = schedule_of(answer)
+    if schedule is None or answer.interrupted:
+        if as_json:
+            from roundelay.records import answer_json
+
+            print(json.dumps(answer_json(answer) | nothing))
+        leave(answer)
+    return schedule
+
+
 def _run_rows(
     answer: Answer, schedule: Schedule, runner: str, plan: Plan, cut: str, as_json: bool
 ) -> int:
@@ -241,20 +241,20 @@ def _run_rows(
     element = ELEMENTS[problem.limits.element]
     assert isinstance(answer.outcome, Found)
     bound, cost = answer.bound, answer.outcome.cost
-    device, measured = pipeline.execute(schedule, runner, element.name, plan)
+    execution = pipeline.execute(schedule, runner, element.name, plan)
     if not as_json:
         if cut:
             print(cut)
-        print("\n".join(table.table_header(problem, element, plan, runner, device)), flush=True)
+        print("\n".join(table.table_header(problem, element, plan, runner, execution)), flush=True)
     rows = []
-    for row in measured:
+    for row in execution.rows:
         rows.append(row)
         if not as_json:
             print(table.table_row(row, problem, element, bound, cost), flush=True)
     wrong = sum(row.wrong for row in rows)
     if as_json:
         record = records.answer_json(answer)
-        record |= {"backend": runner, "device": device}
+        record |= {"backend": runner, "device": execution.device}
         record["rows"] = [records.row_json(row, problem, element, bound, cost) for row in rows]
         print(json.dumps(record | {"verified": plan.check and not wrong}))
     else:

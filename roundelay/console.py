@@ -82,9 +82,11 @@ def leave(answer: Answer) -> NoReturn:
             sys.exit(BAD_INPUT)
         case GaveUp(reason, _):
             complain(f"error: gave up: {reason}")
-            sys.exit(INTERRUPTED if reason == "interrupted" else GAVE_UP)
+            sys.exit(INTERRUPTED if answer.interrupted else GAVE_UP)
         case _:
-            sys.exit(0)
+            if answer.interrupted:
+                complain("interrupted: this is the best schedule found until then")
+            sys.exit(INTERRUPTED if answer.interrupted else 0)
 
 
 def _remedy(answer: Answer, certificate: Certificate) -> str:

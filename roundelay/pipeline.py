@@ -201,8 +201,20 @@ def require_runnable(problem: Problem, runner: str | None = None) -> None:
         require_device(runner)
 
 
-def execute(schedule: Schedule, runner: str, element: str, plan: Plan) -> tuple[str, Iterator[Row]]:
-    """Generate, load and run; the device in words, and one verified row a size.
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A schedule at work: ``device`` in words, and one verified row a size, run as it is read.
+
+    ``alike``: whether all ranks that want the same value merge it in one tree.
+    """
+
+    device: str
+    alike: bool
+    rows: Iterator[Row]
+
+
+def execute(schedule: Schedule, runner: str, element: str, plan: Plan) -> Execution:
+    """Generate the kernels of a schedule, load them, and run them over the plan's sizes.
 
     ``runner`` is a name of ``runtime.executors``; raises ``UnsupportedError`` where this machine
     lacks what it needs.
@@ -217,7 +229,8 @@ def execute(schedule: Schedule, runner: str, element: str, plan: Plan) -> tuple[
         (lower(schedule), None) if backend is None else generate(schedule, backend, element)
     )
     executor = load_executor(runner, artifact, program, ELEMENTS[element])
-    return executor.device, measure(schedule.problem, ELEMENTS[element], executor, plan)
+    rows = measure(schedule.problem, ELEMENTS[element], executor, plan)
+    return Execution(executor.device, executor.alike, rows)
 
 
 def write(artifact: Artifact, folder: Path) -> tuple[Path, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from roundelay.synth.schedule import Found, GaveUp, Got, Impossible, Own
+from roundelay.synth.schedule import ANY_ROUNDS, Found, GaveUp, Got, Impossible, Own
 
 from .report import collective_text
 from .table import bandwidths, percent_of_bound, reduction_name
@@ -69,11 +69,12 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "seconds": round(answer.seconds, 6),
         "sends": sends_json(schedule) if schedule else [],
         "checked": schedule is not None,
+        "interrupted": answer.interrupted,
         "log": [
             {
                 "chunks": query.chunks,
                 "steps": query.steps,
-                "rounds": _exact(query.rounds),
+                "rounds": None if query.rounds >= ANY_ROUNDS else _exact(query.rounds),
                 "outcome": name,
                 "seconds": round(seconds, 6),
             }

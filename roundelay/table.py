@@ -9,6 +9,7 @@ from .report import count
 if TYPE_CHECKING:
     from roundelay.codegen.elements import Element
     from roundelay.dsl.model import Problem
+    from roundelay.pipeline import Execution
     from roundelay.runtime.bench import Half, Plan, Row
     from roundelay.synth.schedule import Bound, Cost
 
@@ -30,16 +31,17 @@ _TITLES = (
 
 
 def table_header(
-    problem: Problem, element: Element, plan: Plan, runner: str, device: str
+    problem: Problem, element: Element, plan: Plan, runner: str, execution: Execution
 ) -> list[str]:
     """The lines above the rows: what ran where, and what the columns mean."""
     ranks = problem.collective.ranks
     checked = "every element against a higher-precision reference" if plan.check else "not checked"
     return [
         f"# Collective test starting: {problem.collective.name}_perf",
-        f"# {count(ranks, 'rank')} in one process on {device}, backend {runner}; warmup iters: "
-        f"{plan.warmup} iters: {plan.iterations} validation: {int(plan.check)} ({checked})",
-        f"# reduction: {_semantics(problem, element)}",
+        f"# {count(ranks, 'rank')} in one process on {execution.device}, backend {runner}; "
+        f"warmup iters: {plan.warmup} iters: {plan.iterations} "
+        f"validation: {int(plan.check)} ({checked})",
+        f"# reduction: {_semantics(problem, element, execution.alike)}",
         "# time, algbw, busbw: measured here, where all ranks share this machine's memory",
         f"# %bound: the schedule's predicted algbw on {problem.topology.name} at this size, "
         "against the bandwidth bound",
@@ -47,13 +49,14 @@ def table_header(
     ]
 
 
-def _semantics(problem: Problem, element: Element) -> str:
+def _semantics(problem: Problem, element: Element, alike: bool) -> str:
     if problem.operator is None or not problem.collective.combines:
         return "none, values are moved as they are"
     rounding = "" if element.accumulate == element.name else ", rounded once"
+    trees = "one tree a chunk for all ranks" if alike else "every rank its own tree"
     return (
-        f"{problem.operator.name} in the order of the schedule's tree, one tree a chunk for all "
-        f"ranks, accumulated in {element.accumulate}{rounding}"
+        f"{problem.operator.name} in the order of the schedule, {trees}, "
+        f"accumulated in {element.accumulate}{rounding}"
     )
 
 

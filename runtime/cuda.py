@@ -135,8 +135,9 @@ def _import_cupy() -> Any:
         import cupy
     except ImportError as error:
         raise UnavailableError(
-            "the cuda backend needs CuPy: pip install 'roundelay[gpu]'; "
-            "without a GPU, use --backend numba-cpu"
+            "the cuda backend needs CuPy, which is not installed",
+            "a machine with a CUDA device and CuPy",
+            "pip install 'roundelay[gpu]', or without a GPU --backend numba-cpu",
         ) from error
     try:
         devices = int(cupy.cuda.runtime.getDeviceCount())

@@ -48,7 +48,3 @@ class Executor(Protocol):
         same memory as the input exactly as ``overlay`` of ``runtime.buffers`` lays it out.
         Raises ``ValueError`` for arrays of a wrong type or length.
         """
-
-
-Loader = Any
-"""``(artifact, program) -> Executor``"""

@@ -99,7 +99,7 @@ class Interpretation:
         """The range of a buffer's elements that a slot covers."""
         program, element = self.interpreter.program, self.interpreter.element
         unit, chunk = divmod(index, program.chunks)
-        align = max(1, 16 // element.bytes)
+        align = element.align
         low, high = chunk_range(self.count, program.chunks, chunk, align)
         return unit * self.count + low, unit * self.count + high
 

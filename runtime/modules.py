@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from functools import cache
@@ -78,4 +80,7 @@ def cache_folder() -> Path:
 
 @cache
 def _private_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="roundelay-"))
+    """A folder that is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="roundelay-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

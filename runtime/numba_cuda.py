@@ -160,8 +160,9 @@ def _find_device(cuda: Any) -> Any:
         except Exception as error:
             reason = str(error)
         raise UnavailableError(
-            f"Numba finds no CUDA device ({' '.join(reason.split())}); "
-            "without a GPU, use --backend numba-cpu or numba-cuda-sim"
+            f"Numba finds no CUDA device: {' '.join(reason.split())}",
+            "a machine with a CUDA device and its driver",
+            "without a GPU, use --backend numba-cpu or numba-cuda-sim",
         )
     return cuda.get_current_device()
 

@@ -43,14 +43,15 @@ class SimulatorExecutor:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         # -c, not -m: the module would be loaded twice in the child.
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", _START],
+            # -P: nor may a file of the current folder stand in for one.
+            [sys.executable, "-P", "-W", "ignore", "-c", _START],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env={
                 **os.environ,
                 "NUMBA_ENABLE_CUDASIM": "1",
-                "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path),
+                "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             },
         )
         self._end = weakref.finalize(self, _kill, self._process, self._errors)

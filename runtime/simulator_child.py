@@ -81,5 +81,9 @@ def _read(requests: queue.SimpleQueue[Any]) -> None:
     try:
         while True:
             requests.put(pickle.load(sys.stdin.buffer))
-    except BaseException:
+    except EOFError:  # The owner has gone.
         os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)

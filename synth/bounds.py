@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import combinations
 from operator import or_
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from roundelay.dsl.source import UnsupportedError
 from .capacity import Machine
 from .routes import measure_hops
 from .schedule import Bound, Certificate
+from .subsets import list_bits, partition_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ALL_SUBSETS = 12  # Ranks up to which every set of ranks is tried as a side of a cut,
 _ALL_PARTITIONS = 8  # and every partition of them.
-_WORK = 3_000_000  # Pairs of a side and what a block asks for, looked at beyond that.
+_WORK = 1_000_000  # Pairs of a side and what a block asks for, looked at beyond that.
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,13 @@ def _find_cut(machine: Machine, demands: Demands) -> Certificate:
     messages that switches copy or combine as well, since it counts what the cut's links carry.
     """
     best: tuple[Fraction, int, int, int, int] | None = None
-    asked = list(demands)
+    asked, counts = list(demands), list(demands.values())
     held, wanted = _index(asked, machine.ranks)
-    for side in _sides(machine, len(demands)):
+    for side in _sides(machine, max(len(demands), machine.ranks)):
         rest = (1 << machine.ranks) - 1 ^ side
         near = (held, side) if side.bit_count() <= rest.bit_count() else (wanted, rest)
-        numbers = set[int]().union(*(near[0][rank] for rank in _bits(near[1])))
-        crossings = sum(demands[asked[i]] * _crossings(asked[i], side) for i in numbers)
+        numbers = set[int]().union(*(near[0][rank] for rank in list_bits(near[1])))
+        crossings = sum(counts[i] * _crossings(asked[i], side) for i in numbers)
         if crossings:
             capacity, nodes = machine.cut(side)
             value = machine.rounds(crossings, capacity)
@@ -155,7 +155,7 @@ def _find_cut(machine: Machine, demands: Demands) -> Certificate:
         where = f"reach {_names(topology, whole ^ side)}"
     what = "message" if crossings == 1 else "messages"
     reason = f"{crossings} {what} a chunk must {where} over links that carry {carried} a round"
-    return Certificate("cut", value, tuple(_bits(nodes)), reason)
+    return Certificate("cut", value, tuple(list_bits(nodes)), reason)
 
 
 def _index(asked: list[Asked], ranks: int) -> tuple[list[list[int]], list[list[int]]]:
@@ -163,9 +163,9 @@ def _index(asked: list[Asked], ranks: int) -> tuple[list[list[int]], list[list[i
     held: list[list[int]] = [[] for _ in range(ranks)]
     wanted: list[list[int]] = [[] for _ in range(ranks)]
     for number, block in enumerate(asked):
-        for rank in _bits(reduce(or_, (demand.held for demand in block), 0)):
+        for rank in list_bits(reduce(or_, (demand.held for demand in block), 0)):
             held[rank].append(number)
-        for rank in _bits(reduce(or_, (demand.wanting for demand in block), 0)):
+        for rank in list_bits(reduce(or_, (demand.wanting for demand in block), 0)):
             wanted[rank].append(number)
     return held, wanted
 
@@ -232,7 +232,7 @@ def _find_partition(machine: Machine, demands: Demands) -> Certificate | None:
     """
     parts = [1 << rank for rank in range(machine.ranks)]
     whole = (1 << machine.ranks) - 1
-    partitions = _partitions(parts) if machine.ranks <= _ALL_PARTITIONS else iter([parts])
+    partitions = partition_all(parts) if machine.ranks <= _ALL_PARTITIONS else iter([parts])
     best: tuple[Fraction, list[int], int, int] | None = None
     for partition in partitions:
         if len(partition) < 2:
@@ -250,7 +250,7 @@ def _find_partition(machine: Machine, demands: Demands) -> Certificate | None:
         return None
     value, partition, crossings, capacity = best
     carried = Fraction(capacity, machine.scale) / machine.topology.slowest
-    number = {rank: i for i, part in enumerate(partition) for rank in _bits(part)}
+    number = {rank: i for i, part in enumerate(partition) for rank in list_bits(part)}
     nodes = tuple(number[rank] for rank in range(machine.ranks))
     parts_named = "ranks" if len(partition) == machine.ranks else "parts of the machine"
     reason = (
@@ -263,11 +263,15 @@ def _find_partition(machine: Machine, demands: Demands) -> Certificate | None:
 def _exchanges(block: Asked, partition: list[int]) -> int:
     """Messages of one chunk between parts, for values that share no symbol."""
     counts: list[tuple[int, int]] = []
+    alone = all(part.bit_count() == 1 for part in partition)
     for demand in block:
-        held = demand.held
-        holding = sum(1 for part in partition if part & held)
-        wanting = sum(1 for part in partition if part & demand.wanting)
-        both = any(part & held and part & demand.wanting for part in partition)
+        held, wants = demand.held, demand.wanting
+        if alone:  # Then a part is a bit, and counting bits counts parts.
+            holding, wanting, both = held.bit_count(), wants.bit_count(), bool(held & wants)
+        else:
+            holding = sum(1 for part in partition if part & held)
+            wanting = sum(1 for part in partition if part & wants)
+            both = any(part & held and part & wants for part in partition)
         counts.append((holding + wanting - (2 if both else 1), demand.symbols))
     taken = total = 0
     for count, symbols in sorted(counts, reverse=True):
@@ -277,23 +281,6 @@ def _exchanges(block: Asked, partition: list[int]) -> int:
     return total
 
 
-def _partitions(items: list[int]) -> Iterator[list[int]]:
-    """Every partition of single bits, its parts as unions of bits."""
-    if not items:
-        yield []
-        return
-    first, rest = items[0], items[1:]
-    for size in range(len(rest) + 1):
-        for others in combinations(rest, size):
-            kept = [item for item in rest if item not in others]
-            for partition in _partitions(kept):
-                yield [first | sum(others), *partition]
-
-
-def _bits(mask: int) -> list[int]:
-    return [i for i in range(mask.bit_length()) if mask >> i & 1]
-
-
 def _names(topology: Topology, side: int) -> str:
-    names = [topology.node_name(rank) for rank in _bits(side)]
+    names = [topology.node_name(rank) for rank in list_bits(side)]
     return ", ".join(names) if len(names) <= 8 else f"{len(names)} ranks from {names[0]}"

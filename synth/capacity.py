@@ -21,6 +21,12 @@ class Machine:
             (link.src, link.dst, int(link.capacity * self.scale)) for link in topology.links
         ]
         self.slowest = topology.slowest
+        self.out: list[list[tuple[int, int]]] = [[] for _ in range(self.ranks)]
+        self.into: list[list[tuple[int, int]]] = [[] for _ in range(self.ranks)]
+        if not topology.switches:
+            for src, dst, capacity in self.links:
+                self.out[src].append((dst, capacity))
+                self.into[dst].append((src, capacity))
         self.known: dict[int, tuple[int, int]] = {}
 
     def rounds(self, crossings: int, capacity: int) -> Fraction:
@@ -34,8 +40,21 @@ class Machine:
         and the other ranks are one node each.
         """
         if side not in self.known:
-            self.known[side] = self._flow(side)
+            self.known[side] = self._flow(side) if self.topology.switches else self._sum(side)
         return self.known[side]
+
+    def _sum(self, side: int) -> tuple[int, int]:
+        """The cut without switches: the links that leave the side, seen from its smaller end."""
+        rest = (1 << self.ranks) - 1 ^ side
+        near, ends, far = (side, self.out, rest)
+        if rest.bit_count() < side.bit_count():
+            near, ends, far = (rest, self.into, side)
+        total = 0
+        while near:
+            rank = (near & -near).bit_length() - 1
+            near &= near - 1
+            total += sum(capacity for other, capacity in ends[rank] if far >> other & 1)
+        return total, side
 
     def _flow(self, side: int) -> tuple[int, int]:
         ranks, source, sink = self.ranks, -1, -2

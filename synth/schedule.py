@@ -130,13 +130,15 @@ class Certificate:
     ``cut``: ``nodes`` = the side S that the data must leave, ranks and switches; ``value`` =
     rounds for one chunk. ``partition``: ``nodes`` = the part of every rank, by number (empty: each
     rank is a part of its own); ``value`` = rounds for one chunk.
-    ``search``: the exact encoding has no solution; ``reason`` names its class and the solvers.
+    ``search``: the exact encoding has no solution; ``reason`` names its class and the solvers, and
+    ``complete`` says whether that class is all schedules.
     """
 
     kind: Literal["distance", "cut", "partition", "search"]
     value: Fraction
     nodes: tuple[int, ...] = ()
     reason: str = ""
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,10 @@ class GaveUp:
 Outcome = Found | Impossible | GaveUp
 
 
+ANY_ROUNDS = 10**12
+"""Rounds that no schedule of one chunk takes: no limit at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """One question to the exact engine: may so many chunks take so many steps and rounds?"""
@@ -197,7 +203,9 @@ class Answer:
     """What the synthesiser says of a problem.
 
     ``outcome`` answers the request; ``log`` holds every query asked with its outcome's name and
-    seconds; ``proved`` says whether the found schedule meets the bound in bandwidth.
+    seconds; ``proved`` says whether the found schedule meets the bound in bandwidth, or, where
+    the request is impossible, whether that holds for all schedules. ``interrupted``: the search
+    was stopped by hand, and the outcome is what it had until then.
     """
 
     problem: Problem
@@ -206,3 +214,4 @@ class Answer:
     proved: bool
     seconds: float
     log: tuple[tuple[Query, str, float], ...] = ()
+    interrupted: bool = False

@@ -8,13 +8,15 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
+from roundelay.dsl.source import UnsupportedError
+
 from .bounds import bound
 from .certificates import verify
-from .exact.engine import ANY_ROUNDS, refuse_unsupported
+from .exact.engine import refuse_unsupported
 from .exact.plan import list_variants
 from .exact.pool import Pool
 from .routes import enumerate_routes
-from .schedule import Answer, Found, GaveUp, Impossible, Query
+from .schedule import ANY_ROUNDS, Answer, Found, GaveUp, Impossible, Query
 from .walk import Walk
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from roundelay.dsl.model import Objective, Problem
 
-    from .schedule import Outcome
+    from .schedule import Bound, Outcome
 
 BUDGET = 60.0
 """Seconds a search takes at most where nobody says how many."""
@@ -32,7 +34,10 @@ _LONG_PATIENCE = 40.0  # so many where steps may be added, too.
 _SLICE = 2.5  # Seconds for one attempt at a better schedule, or a sixth of what is left.
 _GLANCE = 1.0  # Seconds for a quick one.
 _CLOSE = Fraction(5, 4)  # A quarter above the least rounds possible is no long way any more.
+_MOST_CHUNKS = 65_536  # Chunks of all blocks together,
+_MOST_STEPS = 4096  # and steps, beyond which every model is too large.
 _CHUNKS = (1, 2, 4, 8, 3, 6, 5, 7)  # Halving and doubling first: links mostly come in powers of 2.
+_MOST_RANGE = 1024  # Chunk counts of a range that are looked at, from its lower end.
 _MANY_CHUNKS = (*_CHUNKS, 12, 16)  # Where bandwidth counts, and not steps alone.
 
 
@@ -60,10 +65,11 @@ def search(
     began = time.monotonic()
     limits = problem.limits
     refuse_unsupported(problem)
+    _refuse_excess(problem)
     limit = bound(problem)
     for certificate in limit.certificates:
         verify(problem, certificate)
-    given = budget if budget is not None else None if limits.budget is None else limits.budget
+    given = limits.budget if budget is None else budget
     objective = _choose_objective(problem)
     patience = _PATIENCE if objective.kind == "latency" else _LONG_PATIENCE
     with Pool() as pool:
@@ -73,15 +79,40 @@ def search(
             patience if given is None else None, pool, on_progress or _ignore,
             _measure_quickest(problem) if objective.kind == "time" else Fraction(0),
         )  # fmt: skip
+        interrupted = False
         try:
             outcome = _walk(walk)
         except KeyboardInterrupt:
+            interrupted = True
             outcome = walk.best or GaveUp("interrupted", "exact")
-    proved = isinstance(outcome, Impossible) or (
-        isinstance(outcome, Found) and outcome.cost.per_byte == limit.per_byte
-    )
     seconds = time.monotonic() - began
-    return Answer(problem, outcome, limit, proved, seconds, tuple(walk.log))
+    proved = _is_proved(outcome, limit)
+    return Answer(problem, outcome, limit, proved, seconds, tuple(walk.log), interrupted)
+
+
+def _is_proved(outcome: Outcome, limit: Bound) -> bool:
+    match outcome:
+        case Found(_, cost, _):
+            return cost.per_byte == limit.per_byte
+        case Impossible(certificate, _):
+            return certificate.complete
+        case _:
+            return False
+
+
+def _refuse_excess(problem: Problem) -> None:
+    """Raise ``UnsupportedError`` for numbers that no model of this engine could hold."""
+    limits, blocks = problem.limits, len(problem.collective.blocks)
+    if limits.chunks is not None and limits.chunks[0] * blocks > _MOST_CHUNKS:
+        raise UnsupportedError(
+            f"{limits.chunks[0]} chunks are too many",
+            f"at most {max(1, _MOST_CHUNKS // blocks)} for this collective",
+            "ask for fewer: more chunks only approach the bandwidth that fewer reach",
+        )
+    if limits.steps is not None and limits.steps[0] > _MOST_STEPS:
+        raise UnsupportedError(
+            f"{limits.steps[0]} steps are too many", f"at most {_MOST_STEPS}", "ask for fewer"
+        )
 
 
 def _measure_quickest(problem: Problem) -> Fraction:
@@ -146,6 +177,8 @@ def _find_first(walk: Walk) -> Outcome:
             undecided = undecided or last.reason
         elif limits.steps is not None and steps == highest:
             return last  # More steps include fewer, so it covers what was undecided.
+    if walk.left() <= 0:
+        return GaveUp("the budget ran out before any schedule was found", "exact")
     return GaveUp(undecided or f"no schedule found within {highest} steps", "exact")
 
 
@@ -209,7 +242,8 @@ def _chunk_counts(walk: Walk) -> Iterator[int]:
     else:
         low, high = limits.chunks
         numbers = [number for number in usual if low <= number <= high]
-        numbers += [number for number in range(low, high + 1) if number not in usual]
+        most = min(high, low + _MOST_RANGE)
+        numbers += [number for number in range(low, most + 1) if number not in usual]
     if walk.objective.kind != "latency":
         grain = walk.grain()
 

@@ -8,9 +8,10 @@ from fractions import Fraction
 from math import ceil, lcm
 from typing import TYPE_CHECKING
 
+from .checker import check
 from .copies import replicate
-from .exact.engine import ANY_ROUNDS, solve
-from .schedule import Cost, Found, GaveUp, Impossible, Query
+from .exact.engine import solve
+from .schedule import ANY_ROUNDS, Cost, Found, GaveUp, Impossible, Query
 from .timeline import price
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ class Walk:
     def replicated(self, schedule: Schedule, times: int) -> Found:
         """A schedule that does the same to ``times`` as many chunks."""
         copied = replicate(schedule, times)
-        return Found(copied, price(copied), "exact")
+        check(copied)
+        return Found(copied, price(copied), "exact (copies of a smaller schedule)")
 
     def settled(self, steps: int) -> bool:
         """Whether nothing of so many steps can beat the best."""
@@ -155,5 +157,6 @@ def _describe(query: Query) -> str:
 
 
 def _count(number: int | Fraction, noun: str) -> str:
-    shown = f"{float(number):.3f}" if Fraction(number).denominator > 16 else str(number)
+    plain = Fraction(number).denominator <= 16
+    shown = str(number) if plain else f"{float(number):.6g}"
     return f"{shown} {noun}" if number == 1 else f"{shown} {noun}s"

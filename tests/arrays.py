@@ -111,7 +111,7 @@ def evaluate(fused: Fused, element: Element, given: list[Array], count: int) -> 
     kind = ELEMENTS[element.accumulate].dtype
     for shape in fused.shapes:
         for row in shape.rows:
-            align = max(1, 16 // element.bytes)
+            align = element.align
             low, high = chunk_range(count, fused.chunks, row.chunk, align)
             terms = [
                 given[place.rank][place.unit * count + low : place.unit * count + high]

@@ -156,7 +156,7 @@ def compute(fused: Fused, element: Element, inputs: Sequence[Any], count: int) -
         for rank in range(collective.ranks)
     ]
     acc = ELEMENTS[element.accumulate].dtype
-    align = 16 // element.bytes
+    align = element.align
     for shape in fused.shapes:
         for row in shape.rows:
             low, high = chunk_range(count, fused.chunks, row.chunk, align)

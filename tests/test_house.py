@@ -69,7 +69,17 @@ def test_the_wheel_holds_the_tracked_files_of_the_rooms_and_no_others(tmp_path: 
         copy = tree / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy, follow_symlinks=False)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path), "."]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "-w",
+        str(tmp_path),
+        ".",
+    ]
     subprocess.run(command, cwd=tree, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()

@@ -14,6 +14,7 @@ from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.bounds import bound
 from roundelay.synth.checker import ScheduleError, check
 from roundelay.synth.schedule import (
+    ANY_ROUNDS,
     Certificate,
     Found,
     GaveUp,
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from roundelay.synth.schedule import Bound, Query
 
     from .plan import Variant
-
-ANY_ROUNDS = 10**12
-"""Rounds that no schedule of one chunk takes: no limit at all."""
 
 _NAMES = {"cpsat": "CP-SAT", "cpsat-lp": "CP-SAT with LP", "z3": "Z3", "z3-fd": "Z3 QF_FD"}
 _SLICE = 2.0  # Seconds of a contestant's first turn in a race; each further turn is twice as long.
@@ -82,14 +80,16 @@ def refuse_unsupported(problem: Problem) -> None:
         return
     if not operator.commutative:
         raise UnsupportedError(
-            f"operator {operator.name} is not declared commutative, and this engine merges in any "
-            "order: declare it commutative if it is"
+            f"operator {operator.name} is not declared commutative",
+            "a commutative operator: the engines of this version merge in any order",
+            "declare it commutative if it is",
         )
     for block in problem.collective.blocks:
         for want in block.wants:
             if len(set(want.symbols)) < len(want.symbols) and not operator.idempotent:
                 raise UnsupportedError(
-                    f"{want} takes the same value twice, which only an idempotent operator allows"
+                    f"{want} takes the same value twice",
+                    "an idempotent operator, or every value once",
                 )
 
 
@@ -223,7 +223,7 @@ def _start(race: _Race, pool: Pool, selector: selectors.BaseSelector, left: floa
     worker = pool.take(attempt.solver)
     race.running[worker] = attempt, time.monotonic() + seconds
     selector.register(worker, selectors.EVENT_READ)
-    seed = race.seed + 1000 * attempt.turn
+    seed = (race.seed + 1000 * attempt.turn) % (1 << 31)
     number = pool.next_number()
     worker.start(
         Job(number, race.problem, race.query, attempt.variant, attempt.solver, seed, seconds)
@@ -259,7 +259,8 @@ def _hear(
         selector.unregister(worker)
         del race.running[worker]
         pool.kill(worker)
-        race.reasons.append(f"the {name} process died (out of memory?)")
+        status = worker.process.returncode
+        race.reasons.append(f"the {name} process died with status {status} (out of memory?)")
         return None
     for message in messages:
         if isinstance(message, Started):
@@ -299,8 +300,10 @@ def _refute(race: _Race, name: str) -> Impossible:
     query = race.query
     chunks = "1 chunk" if query.chunks == 1 else f"{query.chunks} chunks"
     rounds = "any number of" if query.rounds >= ANY_ROUNDS else query.rounds
+    schedules, complete = name_class(race.problem, query)
     reason = (
         f"no schedule of {chunks} within {query.steps} steps and {rounds} rounds: "
-        f"{name} refuted it over {name_class(race.problem, query)}"
+        f"{name} refuted it over {schedules}"
     )
-    return Impossible(Certificate("search", query.rounds, (), reason), f"exact ({name})")
+    certificate = Certificate("search", query.rounds, (), reason, complete)
+    return Impossible(certificate, f"exact ({name})")

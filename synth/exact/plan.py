@@ -77,8 +77,8 @@ def list_variants(problem: Problem) -> tuple[Variant, ...]:
     return ("trees", "full") if several else ("full",)
 
 
-def name_class(problem: Problem, query: Query) -> str:
-    """The schedules over which the variant ``full`` quantifies, in words."""
+def name_class(problem: Problem, query: Query) -> tuple[str, bool]:
+    """The schedules over which the variant ``full`` quantifies, and whether these are all."""
     operator = problem.operator
     idempotent = operator is not None and operator.idempotent
     limits = ""
@@ -93,7 +93,7 @@ def name_class(problem: Problem, query: Query) -> str:
         limits += ", over the shortest routes alone where there are very many"
     if any(switch.multicast or switch.reduce for switch in problem.topology.switches):
         limits += ", without multicast or reduction in switches"
-    return f"all schedules of messages from rank to rank{limits}"
+    return f"all schedules of messages from rank to rank{limits}", not limits
 
 
 def encode(problem: Problem, query: Query, variant: Variant, *, ordered: bool = False) -> Plan:

@@ -30,7 +30,8 @@ class Worker:
         environment = dict(os.environ)
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "roundelay.synth.exact.worker"],
+            # -P: a file of the current folder must not stand in for a module.
+            [sys.executable, "-P", "-m", "roundelay.synth.exact.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from roundelay.dsl.loader import load
-from roundelay.dsl.model import ELEMENTS, Limits, Objective
+from roundelay.dsl.model import ELEMENT_NAMES, Limits, Objective
 from roundelay.dsl.source import InputError, Source
 
 
@@ -39,7 +39,7 @@ def test_nothing_asked_is_nothing_limited() -> None:
         ("minimize latency", Limits(objective=Objective("latency"))),
         ("minimize bandwidth", Limits(objective=Objective("bandwidth"))),
         ("minimize time at 1 MiB", Limits(objective=Objective("time", 1 << 20))),
-        *((f"element {name}", Limits(element=name)) for name in ELEMENTS),
+        *((f"element {name}", Limits(element=name)) for name in ELEMENT_NAMES),
     ],
 )
 def test_options(option: str, expected: Limits) -> None:

@@ -5,6 +5,7 @@ ROUNDELAY_UPDATE_GOLDEN=1 renews the expected texts.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from pathlib import Path
@@ -46,6 +47,8 @@ COMMANDS = {
     "unknown-backend": "run dgx1 --backend cudda",
     "unknown-fill": "run dgx1 --fill ones",
     "unknown-solver": "synth dgx1 --solver z4",
+    "too-many-chunks": "synth 'ring(3)' --chunks 999999999",
+    "too-many-steps": "synth 'ring(3)' --chunks 1 --steps 100000",
     "too-few-steps": "synth dgx1 --chunks 1 --steps 1",
     "too-few-rounds": "synth dgx1 --chunks 8 --steps 4 --rounds 2",
     "output-is-a-file": "codegen dgx1 -o bare.rly",
@@ -118,6 +121,22 @@ def test_our_own_fault_asks_for_a_report(
     assert "internal error: KeyError" in done.err
     assert "report" in done.err
     assert "Traceback" not in done.err
+
+
+def test_an_interrupted_search_says_what_it_has_and_runs_nothing(
+    roundelay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from roundelay.synth import search
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search, "_improve", stopped)
+    done = roundelay("run", "dgx1", "--chunks", 2, "--steps", 2, "--json")
+    record = json.loads(done.out)
+    assert (done.status, record["outcome"], record["interrupted"]) == (130, "found", True)
+    assert record["rows"] == []
+    assert "interrupted" in done.err
 
 
 def test_an_interruption_is_quiet(roundelay: Command, monkeypatch: pytest.MonkeyPatch) -> None:

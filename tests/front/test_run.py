@@ -154,5 +154,5 @@ def test_the_python_door() -> None:
     problem = pipeline.refine(problem, chunks=(1, 1))
     answer = pipeline.synthesize(problem)
     schedule = answer.outcome.schedule  # type: ignore[union-attr]
-    _, rows = pipeline.execute(schedule, "interpreter", "i32", bench.Plan((400,), iterations=1))
-    assert [row.wrong for row in rows] == [0]
+    execution = pipeline.execute(schedule, "interpreter", "i32", bench.Plan((400,), iterations=1))
+    assert [row.wrong for row in execution.rows] == [0]

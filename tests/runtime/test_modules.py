@@ -33,18 +33,32 @@ def test_a_generated_file_is_written_once_and_mended(
     del sys.modules[first.__name__]
     assert modules.import_generated("X = 1\n", "a" * 64).X == 1
     assert path.read_text() == "X = 1\n"
-    assert not list((tmp_path / "new").glob(".*tmp*"))
+    assert not list((tmp_path / "new").glob(".*"))
 
 
-def test_without_a_folder_to_write_to_a_private_one_serves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_folder_to_write_to_a_private_one_serves_and_is_removed(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("ROUNDELAY_CACHE_DIR", str(tmp_path / "file" / "below"))
-    module = modules.import_generated("X = 3\n", "b" * 64)
-    assert module.X == 3
-    assert module.__file__ is not None
-    assert not module.__file__.startswith(str(tmp_path))
+    (tmp_path / "temporary").mkdir()
+    code = (
+        "from roundelay.runtime.modules import import_generated\n"
+        "module = import_generated('X = 3\\n', 'b' * 64)\n"
+        "print(module.X, module.__file__)\n"
+    )
+    folders = {
+        "ROUNDELAY_CACHE_DIR": str(tmp_path / "file" / "below"),
+        "TMPDIR": str(tmp_path / "temporary"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | folders,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    value, path = done.stdout.split()
+    assert value == "3"
+    assert path.startswith(str(tmp_path / "temporary"))
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 def test_a_module_that_fails_is_not_left_behind() -> None:

@@ -27,6 +27,7 @@ from roundelay.synth.exact.pool import Pool, Worker
 from roundelay.synth.exact.worker import Job, Reply, Started
 from roundelay.synth.routes import enumerate_routes, measure_hops
 from roundelay.synth.schedule import Found, GaveUp, Impossible, Query
+from tests.processes import is_running
 
 from .brute import fewest_rounds
 from .problems import (
@@ -341,10 +342,7 @@ def test_workers_end_with_their_parent() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     pid = int(done.stdout)
     for _ in range(100):
-        state = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-        ).stdout.strip()
-        if not state or state.startswith("Z"):
+        if not is_running(pid):
             return
         time.sleep(0.1)
     pytest.fail("the worker outlived its parent")
