@@ -44,7 +44,7 @@ def check(program: Program) -> None:
         _judge_shape(program, graph, node, instruction)
     graph.connect()
     order = graph.sort()
-    _judge_races(program, graph, order)
+    _judge_races(graph, order)
     _judge_values(program, graph, order)
 
 
@@ -78,7 +78,7 @@ def _judge_shape(program: Program, graph: Graph, node: int, instruction: Instruc
             pass
 
 
-def _judge_races(program: Program, graph: Graph, order: list[int]) -> None:
+def _judge_races(graph: Graph, order: list[int]) -> None:
     through_all: dict[int, list[npt.NDArray[np.int32]]] = {}
 
     def ordered(first: int, second: int) -> bool:

@@ -73,7 +73,7 @@ RL_DEVICE void rl_set_lane(rl_pack& to, int k, rl_bits value)
 def emit(fused: Fused, element: Element) -> Artifact:
     """The kernels of a fused program and their launch file.
 
-    Raises ``UnsupportedOperatorError`` (a ``ValueError``) for an operator that the element
+    Raises ``UnsupportedOperatorError`` for an operator that the element
     cannot do.
     """
     require_supported(fused.problem.operator, element)

@@ -18,16 +18,14 @@ LOOPS = 16
 """Most loops of one statement."""
 
 
-def check_expression(
-    expression: syntax.Expression, names: Collection[str], report: Report, kind: str = "name"
-) -> None:
+def check_expression(expression: syntax.Expression, names: Collection[str], report: Report) -> None:
     """Blame every name, unit and function in an expression that does not exist."""
     todo = [expression]
     while todo:
         node = todo.pop()
         if isinstance(node, syntax.Name):
             if node.text not in names:
-                report.add(unknown(kind, node.text, node.span, names))
+                report.add(unknown("name", node.text, node.span, names))
         elif isinstance(node, syntax.Number):
             if node.unit and node.unit not in UNITS:
                 report.blame(*unit_fault(node))

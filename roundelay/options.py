@@ -78,7 +78,6 @@ def choose_sizes(
     problem: Problem, begin: str | None, end: str | None, factor: int
 ) -> tuple[tuple[int, ...], str]:
     """The sizes to run, and what to say where memory does not allow all of them."""
-    from roundelay.codegen.elements import ELEMENTS
     from roundelay.quantities import parse_size
     from roundelay.runtime.bench import memory_available, memory_needed
 
@@ -94,13 +93,12 @@ def choose_sizes(
         raise InputError(
             Fault(what, None, "-b not above -e, and -f at least 2", "correct -b, -e or -f")
         )
-    element = ELEMENTS[problem.limits.element]
     available = memory_available()
     sizes = [low]
     while sizes[-1] < high:
         sizes.append(min(high, max(1, sizes[-1]) * factor))
     fitting = list(sizes)
-    while fitting and available and memory_needed(problem, element, fitting[-1]) >= available:
+    while fitting and available and memory_needed(problem, fitting[-1]) >= available:
         fitting.pop()
     if not fitting:
         raise InputError(

@@ -108,7 +108,7 @@ def measure(problem: Problem, element: Element, executor: Executor, plan: Plan) 
         yield Row(count * unit, count, out, place, value)
 
 
-def memory_needed(problem: Problem, element: Element, size: int) -> int:
+def memory_needed(problem: Problem, size: int) -> int:
     """Bytes that ``measure`` takes for a size: inputs, outputs, kept values, in place."""
     collective = problem.collective
     units = sum(

@@ -36,12 +36,6 @@ MAX = Operator("max", Apply("max", (X, Y)), commutative=True, idempotent=True)
 LEFT = Operator("left", X, idempotent=True)
 # Associative, not commutative, not idempotent: |x| y keeps the order of signs visible.
 SCALED = Operator("scaled", Apply("mul", (Apply("abs", (X,)), Y)))
-# Associative, but built of several functions: x + y + 1.
-PLUS1 = Operator(
-    "plus1",
-    Apply("add", (Apply("neg", (Apply("sub", (Apply("neg", (X,)), Y)),)), Apply("abs", (X,)))),
-    commutative=False,
-)
 OPERATORS = {op.name: op for op in (SUM, PROD, MIN, MAX)}
 
 

@@ -11,8 +11,6 @@ from roundelay.runtime import bench
 if TYPE_CHECKING:
     import pytest
 
-    from roundelay.codegen.elements import Element
-
 
 def test_large_machines_are_sized_at_once() -> None:
     problem = pipeline.read(pipeline.Request("torus(8, 8)", "all_to_all"))
@@ -24,14 +22,8 @@ def test_large_machines_are_sized_at_once() -> None:
 
 def test_what_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = pipeline.read(pipeline.Request("ring(3)"))
-    needed = bench.memory_needed(problem, _f32(), 4096)
+    needed = bench.memory_needed(problem, 4096)
     monkeypatch.setattr(bench, "memory_available", lambda: needed + 1)
     sizes, cut = options.choose_sizes(problem, "1K", "16K", 2)
     assert sizes == (1024, 2048, 4096)
     assert cut == "# Reducing maxBytes to 4096 due to memory limitation"
-
-
-def _f32() -> Element:
-    from roundelay.codegen.elements import ELEMENTS
-
-    return ELEMENTS["f32"]

@@ -303,7 +303,7 @@ def test_a_budget_holds_and_nothing_leaks() -> None:
     with Pool() as fresh:
         began = time.monotonic()
         outcome = solve(problem, query(2, 8), budget=1, pool=fresh)
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 20
         assert isinstance(outcome, GaveUp)
         assert all(each.busy is None or each.cancelled_at for each in fresh.workers)
         processes = [each.process for each in fresh.workers]
@@ -311,8 +311,9 @@ def test_a_budget_holds_and_nothing_leaks() -> None:
 
 
 def test_a_model_too_large_is_given_up_in_words(pool: Pool) -> None:
-    outcome = solve(ask(ring(64), all_reduce(64)), query(1, 32), budget=3, pool=pool, jobs=1)
+    outcome = solve(ask(ring(64), all_reduce(64)), query(1, 32), budget=40, pool=pool, jobs=1)
     assert isinstance(outcome, GaveUp)
+    assert "literals" in outcome.reason
 
 
 def test_a_dead_worker_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
