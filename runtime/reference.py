@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from roundelay.codegen.elements import ELEMENTS
-from roundelay.dsl.model import Number, Variable
+from roundelay.dsl.model import Apply, Number, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +39,8 @@ def fold(operator: Operator | None, element: Element, terms: Sequence[Array]) ->
     Integers are combined modulo their range and must be met exactly, and so must a copy. Floats
     are combined in float64 (float64 itself in the longest float of the machine). Beside the
     value runs its magnitude (the same expression with nothing cancelling) and its error by the
-    standard model of rounding, |fl(a ∘ b) - (a ∘ b)| ≤ u·|a ∘ b|, once in the precision of the
-    accumulation for every operation and once in the precision of the element for the store.
+    standard model of rounding, |fl(a ∘ b) - (a ∘ b)| ≤ u·|a ∘ b|, in the precision of the
+    accumulation for every merge, in whatever order, and in that of the element for the store.
     """
     if len(terms) == 1 or operator is None:
         return Reference(terms[0], np.zeros(len(terms[0])))
@@ -59,8 +59,27 @@ def fold(operator: Operator | None, element: Element, terms: Sequence[Array]) ->
         store = _unit(element) if element.accumulate != element.name else 0.0
         if _selects(operator.body):
             return Reference(running.value, np.zeros(len(running.value)))
-        smallest = float(ml_dtypes.finfo(element.dtype).smallest_subnormal)
-        return Reference(running.value, running.error + store * running.magnitude + smallest)
+        error = _in_any_order(operator.body, running, len(terms) - 1, unit)
+        smallest = len(terms) * float(ml_dtypes.finfo(element.dtype).smallest_subnormal)
+        return Reference(running.value, error + store * (running.magnitude + error) + smallest)
+
+
+def _in_any_order(body: Expression, running: _Bounded, merges: int, unit: float) -> Array:
+    """How far the result of so many merges may be off, from the error of one order of them.
+
+    A sum of n values: each of its merges rounds a partial sum, which is no larger than the sum of
+    all magnitudes, so it is off by at most (n - 1)·u·Σ|x| (Higham, Accuracy and Stability of
+    Numerical Algorithms, section 4.2); one order's own partial sums may all be smaller than
+    another's. A product rounds relatively, alike in every order. For any other expression no
+    merge of another order is taken to lose more than all merges of this one together.
+    """
+    match body:
+        case Apply("add", (Variable(), Variable())):
+            return merges * unit * (1 + merges * unit) * running.magnitude
+        case Apply("mul", (Variable(), Variable())):
+            return running.error
+        case _:
+            return merges * running.error
 
 
 def _unit(element: Element) -> float:

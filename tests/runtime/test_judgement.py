@@ -65,6 +65,40 @@ def test_any_order_of_a_sum_passes_and_a_wrong_value_does_not() -> None:
         assert (judgement.first.rank, judgement.first.index) == (3, 17)
 
 
+@pytest.mark.parametrize("function", ["add", "mul"])
+@pytest.mark.parametrize("name", ["f32", "f64", "bf16"])
+def test_no_order_of_merging_is_called_wrong(function: Function, name: str) -> None:
+    """Rare elements come close to the largest error possible, so many are tried, in many trees."""
+    element = ELEMENTS[name]
+    random = np.random.default_rng(5)
+    count, ranks = 200_000, 6
+    wide = element.dtype if name != "bf16" else np.dtype(np.float32)
+    inputs: list[Array] = []
+    for _ in range(ranks):
+        scale = 2.0 ** random.integers(-2, 3, count)
+        sign = random.choice([1.0, -1.0], count) if function == "mul" else 1.0
+        inputs.append(((random.random(count) + 0.5) * scale * sign).astype(element.dtype))
+    problem = all_reduce(ranks, function)
+    for _ in range(6):
+        parts = [values.astype(wide) for values in inputs]
+        while len(parts) > 1:
+            one = parts.pop(int(random.integers(len(parts))))
+            other = parts.pop(int(random.integers(len(parts))))
+            parts.append(one + other if function == "add" else one * other)
+        outputs = [parts[0].astype(element.dtype)] * ranks
+        assert judge(problem, element, inputs, outputs).wrong == 0
+
+
+def test_an_error_just_beyond_rounding_is_wrong() -> None:
+    values: list[Array] = [f32([1.0]), f32([1.0]), f32([1.0])]
+    step = np.float32(2.0**-22)  # The distance from 3 to the next value.
+    problem = all_reduce(3, "add")
+    close: list[Array] = [f32([3.0]) + step for _ in range(3)]
+    assert judge(problem, ELEMENTS["f32"], values, close).wrong == 0
+    far: list[Array] = [f32([3.0]) + 2 * step for _ in range(3)]
+    assert judge(problem, ELEMENTS["f32"], values, far).wrong == 3
+
+
 def test_ranks_must_agree_in_every_bit() -> None:
     problem = all_reduce(3, "add")
     values = [f32([1e8, 0]), f32([1, 0]), f32([-1e8, 0])]
