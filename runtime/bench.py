@@ -157,7 +157,9 @@ def _half(
     judgement = None
     if plan.check:
         for output in outputs:
-            _bytes(output)[:] = 0xA5  # No kernel passes by leaving old, right values in place.
+            output.view(np.uint8)[:] = (
+                0xA5  # No kernel passes by leaving old, right values in place.
+            )
         for array, value in zip(inputs, given, strict=True):
             array[:] = value
         launch.load()
@@ -179,10 +181,6 @@ def _time(launch: Launch, plan: Plan) -> float:
         launch()
     launch.wait()
     return (time.perf_counter() - started) / max(1, plan.iterations)
-
-
-def _bytes(array: Array) -> Array:
-    return array.view(np.uint8)
 
 
 def _common(arrays: Sequence[Array]) -> str | None:

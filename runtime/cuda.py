@@ -11,7 +11,6 @@ from .gpu_launch import (
     make_table,
     place_arrays,
     read_plan,
-    view_bytes,
 )
 
 if TYPE_CHECKING:
@@ -59,10 +58,7 @@ class CudaExecutor:
         cupy, plan = self._cupy, self._plan
         memory = place_arrays(inputs, outputs)
         regions = [cupy.zeros(size, cupy.uint8) for size in memory.sizes]
-        sources, targets = (
-            [int(regions[region].data.ptr) + offset for region, offset in places]
-            for places in (memory.inputs, memory.outputs)
-        )
+        sources, targets = memory.locate([int(region.data.ptr) for region in regions])
         calls = []
         for kernel in plan.kernels:
             table = make_table(plan, kernel, count, sources, targets)
@@ -71,14 +67,7 @@ class CudaExecutor:
                 grid = choose_grid(plan, table, plan.threads, self._blocks)
                 arguments = cupy.asarray(table), cupy.int64(len(table))
                 calls.append((function, grid, (plan.threads,), arguments))
-        loads, stores = (
-            [
-                (regions[region][offset : offset + array.nbytes], view_bytes(array))
-                for (region, offset), array in zip(places, arrays, strict=True)
-                if array.nbytes
-            ]
-            for places, arrays in ((memory.inputs, inputs), (memory.outputs, outputs))
-        )
+        loads, stores = memory.pair(regions, inputs, outputs)
         return CudaLaunch(cupy, calls, loads, stores)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,30 @@ class Memory:
     sizes: tuple[int, ...]
     inputs: tuple[tuple[int, int], ...]
     outputs: tuple[tuple[int, int], ...]
+
+    def locate(self, bases: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Addresses of every rank's input and output, given those of the regions."""
+        return (
+            [bases[region] + offset for region, offset in self.inputs],
+            [bases[region] + offset for region, offset in self.outputs],
+        )
+
+    def pair(
+        self, regions: Sequence[Any], inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+        """What to copy before and after: parts of byte regions, and host arrays' bytes beside.
+
+        Empty arrays need no copy, and no part of a region could stand for them.
+        """
+        loads, stores = (
+            [
+                (regions[region][offset : offset + array.nbytes], view_bytes(array))
+                for (region, offset), array in zip(places, arrays, strict=True)
+                if array.nbytes
+            ]
+            for places, arrays in ((self.inputs, inputs), (self.outputs, outputs))
+        )
+        return loads, stores
 
 
 def read_plan(artifact: Artifact, backend: str, element: Element) -> Plan:

@@ -15,7 +15,6 @@ from .gpu_launch import (
     make_table,
     place_arrays,
     read_plan,
-    view_bytes,
 )
 
 if TYPE_CHECKING:
@@ -83,10 +82,7 @@ class NumbaCudaExecutor:
         cuda, plan = self._cuda, self._plan
         memory = place_arrays(inputs, outputs)
         regions = [cuda.to_device(np.zeros(max(size, 1), np.uint8)) for size in memory.sizes]
-        sources, targets = (
-            [_address(regions[region]) + offset for region, offset in places]
-            for places in (memory.inputs, memory.outputs)
-        )
+        sources, targets = memory.locate([_address(region) for region in regions])
         calls = []
         for kernel in plan.kernels:
             table = make_table(plan, kernel, count, sources, targets)
@@ -94,14 +90,7 @@ class NumbaCudaExecutor:
                 grid = choose_grid(plan, table, self._threads, self._blocks)
                 function = self._module[kernel.entry][grid, self._threads]
                 calls.append((function, cuda.to_device(table.ravel()), len(table)))
-        loads, stores = (
-            [
-                (regions[region][offset : offset + array.nbytes], view_bytes(array))
-                for (region, offset), array in zip(places, arrays, strict=True)
-                if array.nbytes
-            ]
-            for places, arrays in ((memory.inputs, inputs), (memory.outputs, outputs))
-        )
+        loads, stores = memory.pair(regions, inputs, outputs)
         return NumbaCudaLaunch(cuda, calls, loads, stores, regions)
 
 

@@ -125,11 +125,8 @@ class SimulatorLaunch:
             os.truncate(descriptor, max(starts[-1], 1))
             self._memory = mmap.mmap(descriptor, max(starts[-1], 1))
             places = [
-                [
-                    (starts[region] + offset, array.size)
-                    for (region, offset), array in zip(where, arrays, strict=True)
-                ]
-                for where, arrays in ((memory.inputs, inputs), (memory.outputs, outputs))
+                [(start, array.size) for start, array in zip(where, arrays, strict=True)]
+                for where, arrays in zip(memory.locate(starts), (inputs, outputs), strict=True)
             ]
             executor.ask("bind", number, path, *places)
         finally:

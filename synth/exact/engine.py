@@ -178,10 +178,12 @@ def _accept(problem: Problem, query: Query, plain: Plain, engine: str) -> Found:
     """A solver's schedule, once the checker has accepted it and it is within the query."""
     schedule = Schedule(problem, query.chunks, plain.steps, plain.sends, plain.results)
     try:
-        check(schedule)
+        verdict = check(schedule)
     except ScheduleError as error:
         raise EngineError(f"{engine} found what is no schedule: {error}") from error
     cost = price(schedule)
+    if cost.rounds != verdict.rounds:
+        raise EngineError(f"a schedule of {verdict.rounds} rounds is priced at {cost.rounds}")
     if schedule.steps > query.steps or cost.rounds > query.rounds:
         raise EngineError(f"{engine} found a schedule beyond the limits asked for")
     return Found(schedule, cost, engine)

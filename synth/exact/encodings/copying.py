@@ -25,6 +25,11 @@ Sent = dict[tuple[int, int], int]
 """The literal of a message by (step, route) of the board."""
 
 
+def list_earliest(sent: Sent) -> list[int]:
+    """The literals of messages, earliest first."""
+    return [sent[key] for key in sorted(sent)]
+
+
 def spread(model: Model, board: Board, source: int, targets: set[int]) -> Sent:
     """A value held by rank ``source`` before step 0 is held by all ``targets`` after the last."""
     nearest = [min((board.hops[v][w] for w in targets), default=0) for v in range(board.ranks)]
@@ -85,7 +90,7 @@ class Copied:
     @property
     def marks(self) -> list[int]:
         """The literals of the messages, earliest first."""
-        return [self.sent[key] for key in sorted(self.sent)]
+        return list_earliest(self.sent)
 
     def read(self, value: Callable[[int], bool], draft: Draft) -> None:
         """Add the messages of a solution and the results they bring."""
@@ -121,7 +126,7 @@ class Reduced:
     @property
     def marks(self) -> list[int]:
         """The literals of the messages, earliest first."""
-        return [self.sent[key] for key in sorted(self.sent)]
+        return list_earliest(self.sent)
 
     def read(self, value: Callable[[int], bool], draft: Draft) -> None:
         """Add the messages of a solution and the result they bring."""

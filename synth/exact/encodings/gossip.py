@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from roundelay.synth.schedule import Got, Own, Part, Result
 
+from .copying import list_earliest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,7 +36,7 @@ class Gossip:
     @property
     def marks(self) -> list[int]:
         """The literals of the messages, earliest first."""
-        return [self.sent[key] for key in sorted(self.sent)]
+        return list_earliest(self.sent)
 
     def read(self, value: Callable[[int], bool], draft: Draft) -> None:
         """Add the messages of a solution and the results they bring."""
