@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint install clean
+.PHONY: demo test nightly docs lint install clean
 
 # The stamps say which of the two installs is there: the product alone, or with the developers' tools.
 $(VENV)/product: pyproject.toml
@@ -30,8 +30,16 @@ lint: $(VENV)/developer
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -m 'not slow and not nightly'
 	$(BIN)/pytest -m slow
+
+# Hours of fuzzing in the place of minutes.
+nightly: $(VENV)/developer
+	$(BIN)/pytest -m nightly
+
+docs: $(VENV)/product
+	$(BIN)/python docs/generate_language.py
+	$(BIN)/python docs/generate_tutorial.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -35,13 +35,15 @@ def check(program: Program) -> None:
     sent and received once; the ends of a channel are each in one order. Nothing deadlocks when
     a channel holds ``buffering`` messages. No slot is read before it is written; accesses of a
     slot of which one writes are ordered. What is merged, sent or stored belongs to one chunk of
-    one block, a scratch slot holds its own chunk index only. Every output slot ends up with the
+    one block, a scratch slot holds its own chunk index only. From one rank to another there are no
+    more channels than the problem's limits allow. Every output slot ends up with the
     wanted symbols: each once (an idempotent operator may repeat them), in the wanted order
     unless the operator is commutative.
     """
     graph = Graph(program)
     for node, instruction in enumerate(graph.instructions):
         _judge_shape(program, graph, node, instruction)
+    _judge_channels(program, graph)
     graph.connect()
     order = graph.sort()
     _judge_races(graph, order)
@@ -76,6 +78,24 @@ def _judge_shape(program: Program, graph: Graph, node: int, instruction: Instruc
                 raise ProgramError(f"{graph.name(node)}: waits for what does not exist")
         case _:
             pass
+
+
+def _judge_channels(program: Program, graph: Graph) -> None:
+    limit = program.problem.limits.channels
+    if limit is None:
+        return
+    used: dict[tuple[int, int], set[int]] = {}
+    for node, instruction in enumerate(graph.instructions):
+        rank = graph.places[node][0]
+        ends = tuple(peers(instruction))
+        for k, (peer, channel) in enumerate(ends):
+            takes = isinstance(instruction, Receive) and k == 0
+            used.setdefault((peer, rank) if takes else (rank, peer), set()).add(channel)
+    for (source, target), channels in sorted(used.items()):
+        if len(channels) > limit:
+            raise ProgramError(
+                f"{len(channels)} channels from rank {source} to rank {target}, allowed {limit}"
+            )
 
 
 def _judge_races(graph: Graph, order: list[int]) -> None:

@@ -8,24 +8,27 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from roundelay.dsl.model import Variable
+
+from .cuda_arithmetic import BITS, Cpp, conversions, functions, silence
+from .cuda_records import record_words, require_room, spell_movement, spell_records, spell_shape
 from .elements import ELEMENTS
-from .fused import Operand
 from .gpu_text import (
     ROWS,
     THREADS,
+    Spelling,
     artifact,
-    constant_bits,
     entry,
-    expression,
     fill,
+    fold_line,
     merges,
     stem,
     title,
 )
-from .operators import require_supported
+from .operators import require_problem
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from roundelay.dsl.model import Operator
 
     from .artifact import Artifact
     from .elements import Element
@@ -34,38 +37,40 @@ if TYPE_CHECKING:
 OPTIONS = ("-std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true")
 """What the text is compiled with: nothing may be contracted, flushed or approximated."""
 
-_BITS = {
-    1: "unsigned char",
-    2: "unsigned short",
-    4: "unsigned int",
-    8: "unsigned long long",
+_FINISH = """\
+template <int LANES> RL_DEVICE rl_wide<LANES> rl_finish_all(rl_wide<LANES> a, long long count)
+{
+    rl_wide<LANES> to;
+    RL_UNROLL for (int k = 0; k < LANES; k++) to.lane[k] = rl_finish(a.lane[k], count);
+    return to;
 }
+"""
 
 _LANE = {
     size: f"""\
-RL_DEVICE rl_bits rl_lane(rl_pack from, int k)
+RL_DEVICE rl_bits rl_lane(rl_values from, int k)
 {{
-    return (rl_bits)(from.word[k / {4 // size}] >> {8 * size} * (k % {4 // size}));
+    return (rl_bits)(from.pack.word[k / {4 // size}] >> {8 * size} * (k % {4 // size}));
 }}
-RL_DEVICE void rl_set_lane(rl_pack& to, int k, rl_bits value)
+RL_DEVICE void rl_set_lane(rl_values& to, int k, rl_bits value)
 {{
     const unsigned int word = (unsigned int)value << {8 * size} * (k % {4 // size});
-    to.word[k / {4 // size}] = k % {4 // size} ? to.word[k / {4 // size}] | word : word;
+    to.pack.word[k / {4 // size}] = k % {4 // size} ? to.pack.word[k / {4 // size}] | word : word;
 }}"""
     for size in (1, 2)
 } | {
     4: """\
-RL_DEVICE rl_bits rl_lane(rl_pack from, int k) { return from.word[k]; }
-RL_DEVICE void rl_set_lane(rl_pack& to, int k, rl_bits value) { to.word[k] = value; }""",
+RL_DEVICE rl_bits rl_lane(rl_values from, int k) { return from.pack.word[k]; }
+RL_DEVICE void rl_set_lane(rl_values& to, int k, rl_bits value) { to.pack.word[k] = value; }""",
     8: """\
-RL_DEVICE rl_bits rl_lane(rl_pack from, int k)
+RL_DEVICE rl_bits rl_lane(rl_values from, int k)
 {
-    return from.word[2 * k] | (rl_bits)from.word[2 * k + 1] << 32;
+    return from.pack.word[2 * k] | (rl_bits)from.pack.word[2 * k + 1] << 32;
 }
-RL_DEVICE void rl_set_lane(rl_pack& to, int k, rl_bits value)
+RL_DEVICE void rl_set_lane(rl_values& to, int k, rl_bits value)
 {
-    to.word[2 * k] = (unsigned int)value;
-    to.word[2 * k + 1] = (unsigned int)(value >> 32);
+    to.pack.word[2 * k] = (unsigned int)value;
+    to.pack.word[2 * k + 1] = (unsigned int)(value >> 32);
 }""",
 }
 
@@ -74,26 +79,33 @@ def emit(fused: Fused, element: Element) -> Artifact:
     """The kernels of a fused program and their launch file.
 
     Raises ``UnsupportedOperatorError`` for an operator that the element
-    cannot do.
+    cannot do, and for records too large for a thread.
     """
-    require_supported(fused.problem.operator, element)
+    problem = fused.problem
+    require_problem(problem, element)
+    require_room(element)
     name = f"{stem(fused, element)}.cu"
-    size = element.bytes
-    register = "=l" if size == 8 else "=r"
-    wide = "unsigned long long" if size == 8 else "unsigned int"
+    if element.fields:
+        operator = spell_records(problem.operator, element)
+        body, sizes = spell_movement(problem.operator, element), record_words(element)
+        pairs = [spell_shape(number, shape, fused) for number, shape in enumerate(fused.shapes)]
+    else:
+        operator = _operator(problem.operator, element)
+        body, sizes = _body(problem.operator, element), {element.bytes}
+        pairs = [_shape(number, shape, fused) for number, shape in enumerate(fused.shapes)]
     text = fill(
         "fused.cu",
         header=_header(fused, element, name),
         threads=THREADS,
-        element=_element(element),
-        operator=_operator(fused, element),
-        load_one=f"{wide} all;\n"
-        f'    asm volatile("ld.global.u{8 * size} %0, [%1];" : "{register}"(all) : "l"(at) '
-        ': "memory");\n    to.value = (rl_bits)all;',
-        store_one=f'asm volatile("st.global.u{8 * size} [%0], %1;" ::"l"(at), '
-        f'"{register[1:]}"(({wide})from.value) : "memory");',
-        lane=_LANE[size],
-        shapes="\n".join(_shape(n, shape) for n, shape in enumerate(fused.shapes)),
+        operator=operator,
+        words="\n".join(map(_word, sorted(sizes))),
+        body=body,
+        shapes="\n".join(
+            f"\n// {len(shape.rows)} rows\n{tree}\n"
+            f"RL_KERNEL {entry(number)}(const long long* table, long long rows)\n"
+            f"{{\n    {call}(table, rows);\n}}"
+            for number, (shape, (tree, call)) in enumerate(zip(fused.shapes, pairs, strict=True))
+        ),
     )
     return artifact("cuda", name, text + "\n", fused, element, OPTIONS)
 
@@ -118,52 +130,82 @@ def _header(fused: Fused, element: Element, name: str) -> str:
     return "\n".join(f"// {line}".rstrip() for line in lines)
 
 
-def _element(element: Element) -> str:
+def _word(size: int) -> str:
+    """Accesses of so many bytes; asm has no registers of less than 16 bits, 32 will do for all."""
+    register, wide = ("l", BITS[8]) if size == 8 else ("r", BITS[4])
+    return f"""\
+RL_DEVICE void rl_load(rl_address at, {BITS[size]}& to)
+{{
+    {wide} all;
+    asm volatile("ld.global.u{8 * size} %0, [%1];" : "={register}"(all) : "l"(at) : "memory");
+    to = ({BITS[size]})all;
+}}
+RL_DEVICE void rl_store(rl_address at, {BITS[size]} from)
+{{
+    const {wide} all = from;
+    asm volatile("st.global.u{8 * size} [%0], %1;" ::"l"(at), "{register}"(all) : "memory");
+}}"""
+
+
+def _operator(operator: Operator | None, element: Element) -> str:
+    """Conversions, functions, and the operator's bodies."""
     acc = ELEMENTS[element.accumulate]
-    types = f"typedef {_BITS[element.bytes]} rl_bits;\ntypedef {acc.cuda} rl_acc;\n"
-    special = element.name if element.name in ("f16", "bf16") else "plain"
-    word = _BITS[max(4, acc.bytes)]
-    if acc.exact:
-        magnitude = "a < 0 ? rl_neg(a) : a" if acc.dtype.kind == "i" else "a"
-        return types + fill(f"{special}.h") + "\n" + fill("integer.h", word=word, abs=magnitude)
-    sign = "0x80000000u" if acc.bytes == 4 else "0x8000000000000000ull"
-    prefix = "f" if acc.bytes == 4 else "d"
-    rest = fill("float.h", word=word, sign=sign, d=prefix)
-    return types + fill(f"{special}.h") + "\n" + rest
-
-
-def _operator(fused: Fused, element: Element) -> str:
-    operator = fused.problem.operator
     if operator is None:
-        return "RL_DEVICE rl_acc rl_op(rl_acc a, rl_acc) { return a; } // never merged"
-    acc = ELEMENTS[element.accumulate]
+        bodies = [
+            f"RL_DEVICE {acc.cuda} rl_op({acc.cuda} a, {acc.cuda}) {{ return a; }} // never merged"
+        ]
+    else:
+        spelling = Spelling(
+            element, Cpp(lambda leaf: "ab"[leaf.index if isinstance(leaf, Variable) else 0])
+        )
+        bodies = [
+            _function(name, parameters, spelling.value(body[0].value, acc), acc)
+            for name, parameters, body in (
+                ("rl_op", f"{acc.cuda} a, {acc.cuda} b", operator.body),
+                ("rl_prepare", f"{acc.cuda} a", operator.prepare),
+                ("rl_finish", f"{acc.cuda} a, long long count", operator.finish),
+            )
+            if body is not None
+        ]
+    text = "\n".join(bodies)
+    parts = (conversions([element]), functions([acc], text), text)
+    return "\n".join(part for part in parts if part)
 
-    def constant(value: Fraction) -> str:
-        if acc.exact:
-            bits = int(value) % (1 << 8 * acc.bytes)
-            return f"(rl_acc){bits}{'ull' if acc.bytes == 8 else 'u'}"
-        number = constant_bits(value, acc)
-        return f"rl_cast<rl_acc>(0x{number:x}{'u' if acc.bytes == 4 else 'ull'} /* {value} */)"
 
-    return (
-        "RL_DEVICE rl_acc rl_op(rl_acc a, rl_acc b)\n"
-        f"{{\n    return {expression(operator.body, constant)};\n}}"
+def _function(name: str, parameters: str, value: str, acc: Element) -> str:
+    lines = silence(parameters, fold_line(f"    return {value};"))
+    return "\n".join([f"RL_DEVICE {acc.cuda} {name}({parameters})", "{", *lines, "}"])
+
+
+def _body(operator: Operator | None, element: Element) -> str:
+    """What loads, merges and stores values, and runs through the rows."""
+    take = f"rl_widen_{element.name}(rl_lane(from, k))"
+    return fill(
+        "values.h",
+        name=element.name,
+        bits=BITS[element.bytes],
+        acc=ELEMENTS[element.accumulate].cuda,
+        lane=_LANE[element.bytes],
+        take=f"rl_prepare({take})" if operator and operator.prepare else take,
+        finish=_FINISH if operator and operator.finish else "",
     )
 
 
-def _shape(number: int, shape: Shape) -> str:
+def _shape(number: int, shape: Shape, fused: Fused) -> tuple[str, str]:
+    """The tree of a shape, and what its kernel calls."""
     # A copy moves bits: widening and narrowing would change the NaNs of the 16-bit floats.
-    value, steps = merges(shape.tree, "x.raw({})" if isinstance(shape.tree, Operand) else "x({})")
+    copies = fused.moves_bits(shape)
+    value, steps = merges(shape.tree, "x.raw({})" if copies else "x({})")
+    operator = fused.problem.operator
+    if operator and operator.finish:
+        value = f"rl_finish_all({value}, {shape.count})"
     lines = [f"const auto {to} = rl_merge({a}, {b});" for to, a, b in steps]
     lines.append(f"return {value};")
     body = "\n".join(f"        {line}" for line in lines)
     return (
-        f"\n// {len(shape.rows)} rows\n"
         f"struct rl_shape_{number} {{\n"
         f"    enum {{ operands = {shape.operands}, targets = {shape.targets} }};\n"
         f"    template <class X> static RL_METHOD auto tree(const X& x)\n"
         f"    {{\n{body}\n    }}\n"
-        "};\n"
-        f"RL_KERNEL {entry(number)}(const long long* table, long long rows)\n"
-        f"{{\n    rl_run<rl_shape_{number}>(table, rows);\n}}"
-    )
+        "};"
+    ), f"rl_run<rl_shape_{number}>"

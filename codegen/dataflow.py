@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 Leaf = tuple[int, int]
 """Block and symbol of an input; all leaves of an expression are of one chunk."""
 
+Wanted = tuple[int, int, int, tuple[int, ...]]
+"""Block, chunk, number of values that ``finish`` is told of (0: nothing), and symbols."""
+
 
 def fuse(program: Program) -> Fused:
     """Every wanted chunk as one expression over inputs, grouped by the expressions' shapes.
 
     Wants of one chunk with the same symbols (in any order, if the operator commutes) share the
     tree of the lowest rank among theirs. Where the operator commutes bit for bit, trees that
-    differ only in the order of operands count as one shape. Shapes come in the order of the
+    differ only in the order of operands count as one shape. Where the operator has a ``finish``,
+    a shape's rows all combine the same number of values. Shapes come in the order of the
     first wanted value that uses them; rows by block and chunk. Takes a program that the
     checker accepts.
     """
@@ -41,8 +45,8 @@ def fuse(program: Program) -> Fused:
         for unit, held in enumerate(collective.inputs(rank))
     }
     places = [position[leaf] for leaf in _leaves(problem)]
-    rows: dict[tuple[Tree, int, int], list[Row]] = {}
-    for (_, chunk, _), targets in _targets(problem, chunks).items():
+    rows: dict[tuple[Tree, int, int, int], list[Row]] = {}
+    for (_, chunk, count, _), targets in _targets(problem, chunks).items():
         first = targets[0]
         tree = trees[first.rank, Slot("output", first.unit * chunks + chunk)]
         if commuting:
@@ -50,19 +54,20 @@ def fuse(program: Program) -> Fused:
         numbers: dict[int, int] = {}
         shape = _numbered(tree, numbers)
         sources = tuple(places[index] for index in numbers)
-        key = (shape, len(sources), len(targets))
+        key = (shape, len(sources), len(targets), count)
         rows.setdefault(key, []).append(Row(chunk, sources, tuple(targets)))
     shapes = tuple(
-        Shape(tree, operands, targets, tuple(found))
-        for (tree, operands, targets), found in rows.items()
+        Shape(tree, operands, targets, tuple(found), count)
+        for (tree, operands, targets, count), found in rows.items()
     )
     return Fused(problem, chunks, shapes)
 
 
-def _targets(problem: Problem, chunks: int) -> dict[tuple[int, int, tuple[int, ...]], list[Place]]:
-    """Output places by block, chunk and wanted symbols; the lowest rank's first."""
-    collective = problem.collective
-    found: dict[tuple[int, int, tuple[int, ...]], list[Place]] = {}
+def _targets(problem: Problem, chunks: int) -> dict[Wanted, list[Place]]:
+    """Output places by what is wanted there; the lowest rank's first."""
+    collective, operator = problem.collective, problem.operator
+    counts = operator is not None and operator.finish is not None
+    found: dict[Wanted, list[Place]] = {}
     positions = {
         (rank, wanted): unit
         for rank in range(collective.ranks)
@@ -71,7 +76,8 @@ def _targets(problem: Problem, chunks: int) -> dict[tuple[int, int, tuple[int, .
     for b, block in enumerate(collective.blocks):
         for chunk in range(chunks):
             for w, want in enumerate(block.wants):
-                key = (b, chunk, wanted_key(problem.operator, want.symbols))
+                count = len(want.symbols) if counts else 0
+                key = (b, chunk, count, wanted_key(operator, want.symbols))
                 found.setdefault(key, []).append(Place(want.rank, positions[want.rank, (b, w)]))
     return {key: sorted(places) for key, places in found.items()}
 

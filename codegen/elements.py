@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
+
+if TYPE_CHECKING:
+    from roundelay.dsl.model import Field, Problem, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,8 @@ class Element:
 
     ``accumulate`` names the element type in which values are combined before the one rounding to
     this type: f32 for the 16-bit floats, the type itself for all others. Integers wrap.
+    ``fields``: those of a struct, none for a plain number. Every field of a struct is combined
+    in the accumulate type of its own element and rounded to it after every single merge.
     """
 
     name: str
@@ -22,6 +27,7 @@ class Element:
     nccl: str
     cuda: str
     accumulate: str
+    fields: tuple[Field, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -30,12 +36,16 @@ class Element:
 
     @property
     def align(self) -> int:
-        """Elements to which the borders of chunks are rounded down: whole packs of 16 bytes."""
-        return 16 // self.bytes
+        """Elements to which the borders of chunks are rounded down: whole packs of 16 bytes, or
+        single ones where they are larger.
+        """
+        return max(1, 16 // self.bytes)
 
     @property
     def exact(self) -> bool:
         """Whether every combination is exact (integers modulo their range)."""
+        if self.fields:
+            return all(ELEMENTS[field.element].exact for field in self.fields)
         return self.dtype.kind in "iu"
 
 
@@ -58,3 +68,21 @@ ELEMENTS: dict[str, Element] = {
         _element("u64", np.uint64, "uint64", "unsigned long long"),
     )
 }
+
+
+def struct_element(struct: Struct) -> Element:
+    """The element of a struct: its fields without gaps, as NumPy's structured types lie."""
+    parts: list[Any] = []
+    for field in struct.fields:
+        kind = ELEMENTS[field.element].dtype
+        parts.append((field.name, kind, (field.length,)) if field.vector else (field.name, kind))
+    name = struct.name
+    return Element(name, np.dtype(parts), name, "rl_struct", name, struct.fields)
+
+
+def find_element(problem: Problem) -> Element:
+    """The element of a problem: its operator's struct, or the element type its limits name."""
+    operator = problem.operator
+    if operator is not None and operator.struct is not None:
+        return struct_element(operator.struct)
+    return ELEMENTS[problem.limits.element]

@@ -55,13 +55,15 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Shape:
     """One kernel body and the rows that use it; operands are numbered in the order of their
-    first use, left to right, and every row has ``targets`` targets.
+    first use, left to right, and every row has ``targets`` targets. ``count`` is the number of
+    values that the operator's ``finish`` is told of; 0 where the operator has no ``finish``.
     """
 
     tree: Tree
     operands: int
     targets: int
     rows: tuple[Row, ...]
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +75,9 @@ class Fused:
     problem: Problem
     chunks: int
     shapes: tuple[Shape, ...]
+
+    def moves_bits(self, shape: Shape) -> bool:
+        """Whether a shape is a plain copy: one source, and nothing done to it on the way."""
+        operator = self.problem.operator
+        touched = operator is not None and (operator.prepare or operator.finish)
+        return isinstance(shape.tree, Operand) and not touched

@@ -7,8 +7,9 @@ needs beside the kernels::
     kernels: [{entry, operands, targets, rows: [[chunk, sources, targets], ...]}, ...]
 
 ``sources`` and ``targets`` are pairs [rank, unit] of input and output buffers. ``align`` is the
-number of elements to which chunk boundaries are rounded down (16 bytes). One launch a kernel;
-its table is int64, one row a row: elements, then the addresses of sources and targets.
+number of elements to which chunk boundaries are rounded down (16 bytes; 1 where a struct fills
+more). One launch a kernel; its table is int64, one row a row: elements, then the addresses of
+sources and targets.
 """
 
 from __future__ import annotations
@@ -16,22 +17,26 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import pairwise
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from roundelay.dsl.model import Apply, Number, Variable
+from roundelay.dsl.model import Apply, Count, Made, Number, Variable
 
 from .artifact import Artifact
+from .elements import ELEMENTS
 from .fused import Operand
+from .operators import COMPARISONS, LOGIC, argument_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from roundelay.dsl.model import Expression
+    from roundelay.dsl.model import Expression, Field
 
     from .elements import Element
     from .fused import Fused, Shape, Tree
@@ -48,7 +53,7 @@ ROWS = (
     "a source, of an output as a target. Of a unit of E elements, chunk c of C begins at element",
     "c * E // C rounded down to a multiple of align; the last one ends at E. In the table a row is",
     "its length in elements, then the addresses of its sources and of its targets. Any number of",
-    "tiles will do. Rows whose addresses are all multiples of 16 move 16 bytes an access. A target",
+    "tiles will do. Rows whose addresses are all multiples of 16 are the fastest ones. A target",
     "may be a source of the same row. NaN results are NaN; their payload is the machine's.",
 )
 """What both kinds of text say of their table, line by line."""
@@ -69,14 +74,33 @@ def quote(text: str) -> str:
 def title(fused: Fused, element: Element) -> tuple[str, ...]:
     """What the kernels compute, one fact a line."""
     problem = fused.problem
-    operator = quote(problem.operator.name) if problem.operator else "none"
+    operator = quote(str(problem.operator)) if problem.operator else "none"
+    if element.fields:
+        shown = [f"element     {quote(element.name)}, {element.bytes} bytes without gaps, fields:"]
+        shown += [f"            {line}" for line in _field_lines(element)]
+    else:
+        shown = [f"element     {element.name}, combined as {element.accumulate}, rounded once"]
     return (
         f"machine     {quote(problem.topology.name)}, {problem.collective.ranks} ranks",
         f"collective  {quote(problem.collective.name)}",
         f"operator    {operator}",
-        f"element     {element.name}, combined as {element.accumulate}, rounded once",
+        *shown,
         f"chunks      {fused.chunks}",
     )
+
+
+def _field_lines(element: Element) -> Iterator[str]:
+    for number, (part, offset) in enumerate(field_offsets(element)):
+        length = f"[{part.length}]" if part.vector else ""
+        yield f"f{number}  {quote(part.name)}, {part.element}{length} at byte {offset}"
+
+
+def field_offsets(element: Element) -> Iterator[tuple[Field, int]]:
+    """The fields of a struct, each with its first byte."""
+    offset = 0
+    for part in element.fields:
+        yield part, offset
+        offset += part.length * ELEMENTS[part.element].bytes
 
 
 def stem(fused: Fused, element: Element) -> str:
@@ -86,15 +110,104 @@ def stem(fused: Fused, element: Element) -> str:
     return "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word)[:40].strip("_") or "x" for word in words)
 
 
-def expression(body: Expression, constant: Callable[[Fraction], str]) -> str:
-    """An operator's body as calls of ``rl_add``, ``rl_min``, …; the same in C++ and Python."""
-    match body:
-        case Variable(index):
-            return "ab"[index]
-        case Number(value):
-            return constant(value)
-        case Apply(function, arguments):
-            return f"rl_{function}({', '.join(expression(part, constant) for part in arguments)})"
+class Speller(Protocol):
+    """What differs between C++ and Python in the text of an expression."""
+
+    def number(self, value: Fraction, kind: Element) -> str:
+        """A constant of a type."""
+
+    def count(self, kind: Element) -> str:
+        """The number of combined values, as one of a type."""
+
+    def truth(self, condition: str, kind: Element) -> str:
+        """1 or 0 of a type."""
+
+    def name(self, leaf: Variable | Made) -> str:
+        """What a value is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """Spells the expressions of an operator on an element.
+
+    ``known``: parts that have been computed, by the part and its type, and what they are called.
+    """
+
+    element: Element
+    speller: Speller
+    known: Mapping[tuple[Expression, str], str] = field(default_factory=dict)
+
+    def value(self, expression: Expression, context: Element) -> str:
+        """As calls of ``rl_add``, ``rl_min``, …, the same in C++ and Python.
+
+        ``context`` is the type of the surroundings, which numbers take.
+        """
+        if known := self.known.get((expression, context.name)):
+            return known
+        match expression:
+            case Number(value):
+                return self.speller.number(value, context)
+            case Count():
+                return self.speller.count(context)
+            case Variable() | Made():
+                return self.speller.name(expression)
+            case _ if _is_condition(expression):
+                return self.speller.truth(self.condition(expression, context), context)
+            case Apply("where", (condition, *_)):
+                kinds = argument_kinds(expression, self.element, context)
+                parts = [self.condition(condition, kinds[0])]
+                parts += map(self.value, expression.arguments[1:], kinds[1:])
+            case _:
+                kinds = argument_kinds(expression, self.element, context)
+                parts = list(map(self.value, expression.arguments, kinds))
+        return f"rl_{expression.function}({', '.join(parts)})"
+
+    def condition(self, expression: Expression, context: Element) -> str:
+        """An expression of which no more is asked than whether it is 0."""
+        if not isinstance(expression, Apply) or not _is_condition(expression):
+            return f"rl_true({self.value(expression, context)})"
+        kinds = argument_kinds(expression, self.element, context)
+        spell = self.condition if expression.function in LOGIC else self.value
+        return f"rl_{expression.function}({', '.join(map(spell, expression.arguments, kinds))})"
+
+
+def _is_condition(expression: Apply) -> bool:
+    return expression.function in COMPARISONS or expression.function in LOGIC
+
+
+def fold_line(line: str, width: int = 98) -> list[str]:
+    """A line broken after commas, where it is too long and has any."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    lines = [""]
+    for part in re.split(r"(?<=, )", line):
+        if lines[-1].strip() and len(lines[-1]) + len(part.rstrip()) > width:
+            lines[-1] = lines[-1].rstrip()
+            lines.append(indent)
+        lines[-1] += part
+    return lines
+
+
+def choose_definitions(text: str, starts: str, used: Iterable[str]) -> str:
+    """Those of a text's definitions that are called, by others of them too.
+
+    A definition begins with a line that matches ``starts``, whose group is its name, and calls
+    others by names that begin with ``rl_``. Of one name there may be several.
+    """
+    places = [match.start() for match in re.finditer(starts, text, re.MULTILINE)]
+    parts = [text[a:b] for a, b in pairwise([*places, len(text)])]
+    names = [match.group(1) for match in re.finditer(starts, text, re.MULTILINE)]
+    needed, more = set(used), True
+    while more:
+        chosen = [part for name, part in zip(names, parts, strict=True) if name in needed]
+        called = set(calls("".join(chosen)))
+        more = not called <= needed
+        needed |= called
+    return "".join(chosen)
+
+
+def calls(text: str) -> list[str]:
+    """The names beginning with ``rl_`` that a text calls."""
+    return re.findall(r"\b(rl_\w+)\(", text)
 
 
 def constant_bits(value: Fraction, acc: Element) -> int:

@@ -20,11 +20,38 @@ def join(program: Program) -> Program:
     of it is one and the same merge, and the rest of the merge is there already, its receive
     merges, stores and forwards. The message itself is then stored only if something else still
     reads it. A forward leaves earlier than the send it replaces, so messages that would overtake
-    others of their channel get a channel of their own.
+    others of their channel get a channel of their own. Where that makes more channels from one
+    rank to another than the problem's limits allow, what comes from some peer is not forwarded.
 
     Takes a program of one lane a rank in which every slot is written once, before it is read.
     """
-    lanes = [_Lane(rank.lanes[0]) for rank in program.ranks]
+    limit = program.problem.limits.channels
+    barred: set[tuple[int, int, int]] = set()
+    while True:
+        lanes, receivers = _joined(program, barred)
+        channels, used = _number_channels(lanes, receivers)
+        fresh = set() if limit is None else _overfull(lanes, used, limit)
+        if not fresh:
+            break
+        barred |= fresh
+    ranks = tuple(
+        RankProgram((lane.emit(channels),), rank.scratch)
+        for lane, rank in zip(lanes, program.ranks, strict=True)
+    )
+    return rebuild(program, ranks)
+
+
+def _joined(
+    program: Program, barred: set[tuple[int, int, int]]
+) -> tuple[list[_Lane], list[tuple[int, int]]]:
+    """Every rank's lane with its forwards, and who receives each message, at which position.
+
+    ``barred``: (rank, peer, source) of what is not forwarded to a peer as it comes from a source.
+    """
+    lanes = [
+        _Lane(code.lanes[0], {(peer, source) for r, peer, source in barred if r == rank})
+        for rank, code in enumerate(program.ranks)
+    ]
     receivers: list[tuple[int, int]] = []
     for (source, target, _), messages in find_messages(program.ranks).items():
         for message in messages:
@@ -33,12 +60,27 @@ def join(program: Program) -> Program:
             receivers.append((target, message.receiver.position))
     for lane in lanes:
         lane.join()
-    channels = _number_channels(lanes, receivers)
-    ranks = tuple(
-        RankProgram((lane.emit(channels),), rank.scratch)
-        for lane, rank in zip(lanes, program.ranks, strict=True)
-    )
-    return rebuild(program, ranks)
+    return lanes, receivers
+
+
+def _overfull(
+    lanes: list[_Lane], used: dict[tuple[int, int], int], limit: int
+) -> set[tuple[int, int, int]]:
+    """For each pair of ranks with too many channels the source with the fewest forwards there."""
+    fewest: dict[tuple[int, int], tuple[int, int]] = {}
+    for rank, lane in enumerate(lanes):
+        counts: dict[tuple[int, int], int] = {}
+        for position, forwards in lane.forwards.items():
+            receive = lane.kept[position]
+            assert isinstance(receive, Receive)
+            for peer, _ in forwards:
+                key = (peer, receive.peer)
+                counts[key] = counts.get(key, 0) + 1
+        for (peer, source), count in sorted(counts.items()):
+            if used[rank, peer] > limit:
+                least = fewest.setdefault((rank, peer), (count, source))
+                fewest[rank, peer] = min(least, (count, source))
+    return {(rank, peer, source) for (rank, peer), (_, source) in fewest.items()}
 
 
 @dataclass(slots=True)
@@ -46,10 +88,12 @@ class _Lane:
     """One rank's instructions by position; positions of removed ones are missing.
 
     ``numbers``: the message that a ``Transmit`` sends or a ``Receive`` takes. ``forwards``: the
-    messages that a ``Receive`` sends on, beside their peers.
+    messages that a ``Receive`` sends on, beside their peers. ``barred``: pairs of a peer and a
+    source whose messages are not forwarded to it.
     """
 
     given: tuple[Instruction, ...]
+    barred: set[tuple[int, int]]
     kept: dict[int, Instruction] = field(init=False)
     numbers: dict[int, int] = field(default_factory=dict)
     forwards: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
@@ -75,7 +119,7 @@ class _Lane:
         for slot in receive.stores:
             for reader in list(self.readers.get(slot, ())):
                 match self.kept[reader]:
-                    case Transmit(peer, _, (_,)):
+                    case Transmit(peer, _, (_,)) if (peer, receive.peer) not in self.barred:
                         self._take_over(position, reader, slot, peer)
                     case Copy(target, _):
                         self._take_over(position, reader, slot, target)
@@ -92,7 +136,7 @@ class _Lane:
         slot = receive.stores[0]
         readers = list(self.readers.get(slot, ()))
         merges = {_sources(self.kept[reader]) for reader in readers}
-        if slot.buffer != "scratch" or len(merges) != 1:
+        if slot.buffer != "scratch" or len(merges) != 1 or self._is_barred(readers, receive.peer):
             return
         sources = merges.pop()
         rest = [source for source in sources if source != slot]
@@ -116,6 +160,11 @@ class _Lane:
                     pass
         for source in set(rest):
             self.readers[source].append(position)
+
+    def _is_barred(self, readers: list[int], source: int) -> bool:
+        """Whether one of the instructions sends to where the source's messages may not go on."""
+        sends = [self.kept[reader] for reader in readers]
+        return any(isinstance(s, Transmit) and (s.peer, source) in self.barred for s in sends)
 
     def _take_over(self, position: int, reader: int, slot: Slot, to: int | Slot) -> None:
         receive = self.kept[position]
@@ -158,8 +207,11 @@ class _Lane:
         return tuple(lane)
 
 
-def _number_channels(lanes: list[_Lane], receivers: list[tuple[int, int]]) -> list[int]:
-    """For every message its channel, so that a channel's messages arrive as they are sent.
+def _number_channels(
+    lanes: list[_Lane], receivers: list[tuple[int, int]]
+) -> tuple[list[int], dict[tuple[int, int], int]]:
+    """For every message its channel, so that a channel's messages arrive as they are sent, and
+    the number of channels from each rank to each peer.
 
     A channel carries what a rank sends by itself, or what it forwards from one peer: the lanes
     that other passes make of these never share it.
@@ -188,7 +240,7 @@ def _number_channels(lanes: list[_Lane], receivers: list[tuple[int, int]]) -> li
                 used.append(taken)
             used[channel] = taken
             channels[number] = channel
-    return channels
+    return channels, {pair: len(used) for pair, used in last.items()}
 
 
 def _sources(instruction: Instruction) -> tuple[Slot, ...]:

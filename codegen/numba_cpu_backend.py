@@ -8,12 +8,13 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from .artifact import Artifact
-from .fused import Operand, Place
+from .fused import Place
 from .gpu_text import stem, title
 from .inplace import find_offsets
+from .numba_cpu_records import spell_record_kernel, spell_record_support
 from .numba_cpu_support import spell_support
 from .numba_cpu_text import Kernel, is_tiled, spell_kernel
-from .operators import require_supported
+from .operators import require_problem
 
 if TYPE_CHECKING:
     from .elements import Element
@@ -34,18 +35,21 @@ def emit(fused: Fused, element: Element) -> Artifact:
     The module's comment says what ``words`` holds. Raises ``UnsupportedOperatorError`` for an
     operator that means nothing on the element type.
     """
-    require_supported(fused.problem.operator, element)
+    operator = fused.problem.operator
+    require_problem(fused.problem, element)
+    support = spell_record_support if element.fields else spell_support
+    spelled = spell_record_kernel if element.fields else spell_kernel
     kernels: dict[Kernel, int] = {}
-    tasks = _tasks(fused, kernels, None)
+    tasks = _tasks(fused, element, kernels, None)
     offsets = find_offsets(fused.problem.collective)
-    in_place = None if offsets is None else _tasks(fused, kernels, offsets)
+    in_place = None if offsets is None else _tasks(fused, element, kernels, offsets)
     name = f"{stem(fused, element)}_cpu.py"
     text = "\n".join(
         [
             _header(fused, element),
             _facts(fused, element, tasks, in_place),
-            spell_support(fused.problem.operator, element),
-            *(spell_kernel(number, kernel, element) for kernel, number in kernels.items()),
+            support(operator, element),
+            *(spelled(number, kernel, element) for kernel, number in kernels.items()),
             _entry("run", _used(tasks)),
             *([] if in_place is None else [_entry("run_in_place", _used(in_place))]),
         ]
@@ -64,21 +68,28 @@ def _compilers() -> str:
 
 
 def _tasks(
-    fused: Fused, kernels: dict[Kernel, int], offsets: tuple[int, ...] | None
+    fused: Fused, element: Element, kernels: dict[Kernel, int], offsets: tuple[int, ...] | None
 ) -> tuple[_Task, ...]:
     """Every row with the kernel that carries it out; with ``offsets``, in place."""
-    tasks = [
-        task
-        for shape in fused.shapes
-        for row in shape.rows
-        if (task := _task(shape, row, kernels, offsets))
-    ]
+    tasks: list[_Task] = []
+    for shape in fused.shapes:
+        for row in shape.rows:
+            back, targets = _replaced(row, offsets)
+            if fused.moves_bits(shape):
+                back = []  # The value is there already.
+                if not targets:
+                    continue
+            elif element.fields or is_tiled(shape.operands, len(back), len(targets)):
+                # Everything is read before anything is written.
+                back, targets = [], list(row.targets)
+            kernel = _kernel(fused, shape, tuple(sorted(back)), len(targets))
+            number = kernels.setdefault(kernel, len(kernels))
+            tasks.append(_Task(number, row.chunk, row.sources, tuple(targets)))
     return tuple(sorted(tasks, key=lambda task: task.kernel))
 
 
-def _task(
-    shape: Shape, row: Row, kernels: dict[Kernel, int], offsets: tuple[int, ...] | None
-) -> _Task | None:
+def _replaced(row: Row, offsets: tuple[int, ...] | None) -> tuple[list[int], list[Place]]:
+    """The sources that results replace, and the targets that are no source's place."""
     back: list[int] = []
     targets: list[Place] = []
     for target in row.targets:
@@ -87,15 +98,21 @@ def _task(
             back.append(row.sources.index(under))
         else:
             targets.append(target)
-    if isinstance(shape.tree, Operand):
-        back = []  # The value is there already.
-        if not targets:
-            return None
-    elif is_tiled(shape.operands, len(back), len(targets)):
-        back, targets = [], list(row.targets)  # Everything is read before anything is written.
-    kernel = Kernel(shape.tree, shape.operands, tuple(sorted(back)), len(targets))
-    number = kernels.setdefault(kernel, len(kernels))
-    return _Task(number, row.chunk, row.sources, tuple(targets))
+    return back, targets
+
+
+def _kernel(fused: Fused, shape: Shape, back: tuple[int, ...], targets: int) -> Kernel:
+    operator = fused.problem.operator
+    return Kernel(
+        shape.tree,
+        shape.operands,
+        back,
+        targets,
+        shape.count,
+        fused.moves_bits(shape),
+        operator is not None and operator.prepare is not None,
+        operator is not None and operator.finish is not None,
+    )
 
 
 # --------------------------------------------------------------------------------- text
@@ -130,8 +147,10 @@ def _header(fused: Fused, element: Element) -> str:
 def _facts(
     fused: Fused, element: Element, tasks: tuple[_Task, ...], in_place: tuple[_Task, ...] | None
 ) -> str:
+    fields = tuple((f.name, f.element, f.length, f.vector) for f in element.fields)
     lines = [
         f"ELEMENT = {element.name!r}",
+        f"FIELDS = {fields}",
         f"CHUNKS = {fused.chunks}",
         f"ALIGN = {element.align}  # Elements to which chunks are rounded down.",
         f"KERNELS = {_used(tasks)}",

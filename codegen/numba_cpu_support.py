@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from roundelay.dsl.model import Apply, Number, Variable
+from roundelay.dsl.model import Variable
 
 from .elements import ELEMENTS
+from .numba_cpu_expressions import Lines, Speller
 
 if TYPE_CHECKING:
-    from roundelay.dsl.model import Expression, Operator
+    from roundelay.dsl.model import Body, Made, Operator
 
     from .elements import Element
 
-_POINTER = '''
+POINTER = '''
 @intrinsic
 def pointer(typing, address):
     """A pointer to elements from an address."""
@@ -81,37 +80,32 @@ def narrow(typing, value):
     return types.uint16(types.float32), build
 '''
 
-_HELPERS = {
-    "min": '''
-@njit
-def smaller(x, y):
-    """The smaller one; a NaN if there is one, the first of equals."""
-    return x if x <= y or x != x else y
-''',
-    "max": '''
-@njit
-def larger(x, y):
-    """The larger one; a NaN if there is one, the first of equals."""
-    return x if x >= y or x != x else y
-''',
-}
-
 
 def spell_support(operator: Operator | None, element: Element) -> str:
-    """What the kernels call: ``view``, ``op`` and, for 16-bit floats, ``widen`` and ``narrow``."""
+    """What the kernels call on plain numbers: ``view``, the operator's ``op``, ``prepare`` and
+    ``finish``, as far as there are any, and for 16-bit floats ``widen`` and ``narrow``.
+    """
     storage = "uint16" if is_converted(element) else element.dtype.name
-    parts = [_POINTER.format(storage=storage)]
+    parts = [POINTER.format(storage=storage)]
     if is_converted(element):
-        parts.append(_HALF if element.name == "f16" else _BFLOAT)
+        parts.append(spell_conversions(element.name))
     if operator is not None:
-        accumulate = ELEMENTS[element.accumulate]
-        used = _functions(operator.body)
-        parts += [text for name, text in _HELPERS.items() if name in used]
-        parts.append(
-            f"\n@njit(error_model='numpy')\ndef op(x, y):\n"
-            f"    return {_bare(_spelled(operator.body, accumulate))}\n"
-        )
+        helpers: dict[str, str] = {}
+        functions = [_function("op(x, y)", operator.body, element, helpers)]
+        if operator.prepare is not None:
+            functions.append(_function("prepare(x)", operator.prepare, element, helpers))
+        if operator.finish is not None:
+            functions.append(_function("finish(x, n)", operator.finish, element, helpers))
+        parts += [*helpers.values(), *functions]
     return "\n".join(parts)
+
+
+def spell_conversions(name: str, suffix: str = "") -> str:
+    """``widen`` and ``narrow`` between a 16-bit float's bits and float32."""
+    text = _HALF if name == "f16" else _BFLOAT
+    for function in ("widen", "narrow"):
+        text = text.replace(f"def {function}", f"def {function}{suffix}")
+    return text
 
 
 def is_converted(element: Element) -> bool:
@@ -119,51 +113,16 @@ def is_converted(element: Element) -> bool:
     return element.accumulate != element.name
 
 
-def _functions(expression: Expression) -> set[str]:
-    if not isinstance(expression, Apply):
-        return set()
-    return {expression.function}.union(*map(_functions, expression.arguments))
+def _function(head: str, body: Body, element: Element, helpers: dict[str, str]) -> str:
+    def load(part: Variable | Made) -> str:
+        assert isinstance(part, Variable)  # A plain number has no field made before it.
+        return "xy"[part.index]
 
-
-def _spelled(expression: Expression, element: Element) -> str:
-    """The expression in Python. Numba computes with small integers in 64 bits, so that every
-    operation on integers is brought back to the element's range at once.
-    """
-    kind = f"np.{element.dtype.name}"
-    match expression:
-        case Variable(index):
-            return "xy"[index]
-        case Number(value):
-            if element.exact:
-                return f"{kind}({value})"
-            number = float(element.dtype.type(float(value)))
-            return f"{kind}({_literal(number)})"
-        case Apply(function, arguments):
-            parts = [_spelled(argument, element) for argument in arguments]
-            text = _applied(function, parts, element)
-            return f"{kind}({text})" if element.exact else text
-
-
-def _bare(text: str) -> str:
-    """Without parentheses around the whole; sums and the like are spelled with them."""
-    return text[1:-1] if text.startswith("(") else text
-
-
-def _literal(number: float) -> str:
-    return repr(number) if np.isfinite(number) else f"np.float64({str(number)!r})"
-
-
-def _applied(function: str, parts: list[str], element: Element) -> str:
-    match function:
-        case "min":
-            return f"smaller({', '.join(parts)})"
-        case "max":
-            return f"larger({', '.join(parts)})"
-        case "abs":
-            return parts[0] if element.dtype.kind == "u" else f"abs({parts[0]})"
-        case "neg":
-            zero = f"np.{element.dtype.name}(0) " if element.exact else ""
-            return f"({zero}-{' ' if zero else ''}{parts[0]})"
-        case _:
-            sign = {"add": "+", "sub": "-", "mul": "*", "div": "/"}[function]
-            return f"({parts[0]} {sign} {parts[1]})"
+    lines = Lines("e")
+    speller = Speller(element, load, lines, helpers)
+    value = speller.value(body[0].value, ELEMENTS[element.accumulate])
+    *steps, last = [*lines.take(), f"return {value}"]
+    if steps and steps[-1].startswith(f"{value} = "):
+        last = f"return {steps.pop().partition(' = ')[2]}"
+    text = "".join(f"    {line}\n" for line in (*steps, last))
+    return f"\n@njit(error_model='numpy')\ndef {head}:\n{text}"

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .elements import ELEMENTS
-from .fused import Operand
 from .numba_cpu_support import is_converted
 from .tiling import cut, find_arrays, spell
 
@@ -33,13 +32,19 @@ TILE_BYTES = 8192
 class Kernel(NamedTuple):
     """A body; its result replaces the operands in ``back`` and goes to ``targets`` other places.
 
-    A tiled kernel has no ``back``: what it replaces is among its targets.
+    A tiled kernel has no ``back``: what it replaces is among its targets. ``combined``: how many
+    values the operator's ``finish`` is told of. ``moves``: a copy that keeps every bit.
+    ``prepares``, ``finishes``: whether there is such a function to call.
     """
 
     tree: Tree
     operands: int
     back: tuple[int, ...]
     targets: int
+    combined: int = 0
+    moves: bool = False
+    prepares: bool = False
+    finishes: bool = False
 
 
 def is_tiled(operands: int, back: int, targets: int) -> bool:
@@ -131,13 +136,19 @@ def _views(node: Node) -> list[str]:
 def _assigned(
     target: str, node: Node, kernel: Kernel, element: Element, *, narrowed: bool
 ) -> list[str]:
-    """A loop's body: the node's value, rounded to the element if ``narrowed``, to the target."""
+    """A loop's body: the node's value to the target; if ``narrowed``, finished and rounded."""
     # A copy moves bits as they are: conversions would touch the payload of a NaN.
-    converts = is_converted(element) and not isinstance(kernel.tree, Operand)
+    converts = is_converted(element) and not kernel.moves
 
     def load(name: str) -> str:
-        return f"widen({name}[i])" if converts and name.startswith("a") else f"{name}[i]"
+        text = f"{name}[i]"
+        if name.startswith("a"):
+            text = f"widen({text})" if converts else text
+            text = f"prepare({text})" if kernel.prepares else text
+        return text
 
-    merges, value = spell(node, load)
-    result = f"narrow({value})" if converts and narrowed else value
+    merges, result = spell(node, load)
+    if narrowed:
+        result = f"finish({result}, {kernel.combined})" if kernel.finishes else result
+        result = f"narrow({result})" if converts else result
     return [f"    {line}" for line in (*merges, f"{target} = {result}")]

@@ -7,29 +7,18 @@ simulator, which runs no PTX.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .elements import ELEMENTS
-from .fused import Operand
-from .gpu_text import (
-    PACK,
-    ROWS,
-    THREADS,
-    artifact,
-    constant_bits,
-    entry,
-    expression,
-    fill,
-    merges,
-    stem,
-    title,
-)
-from .numba_cuda_text import spell_arithmetic
-from .operators import require_supported
+from .gpu_text import PACK, ROWS, THREADS, artifact, calls, entry, fill, merges, stem, title
+from .numba_cuda_text import Python, spell_arithmetic, spell_body
+from .operators import UnsupportedOperatorError, require_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from fractions import Fraction
+
+    from roundelay.dsl.model import Operator
 
     from .artifact import Artifact
     from .elements import Element
@@ -43,20 +32,34 @@ def emit(fused: Fused, element: Element) -> Artifact:
     """The module of a fused program and its launch file.
 
     Raises ``UnsupportedOperatorError`` for an operator that the element
-    cannot do.
+    cannot do, and for structs.
     """
-    require_supported(fused.problem.operator, element)
+    operator = fused.problem.operator
+    require_problem(fused.problem, element)
+    if element.fields:
+        raise UnsupportedOperatorError(
+            f"the numba-cuda backend combines plain numbers alone, no struct {element.name}",
+            "an operator on plain numbers",
+            "use --backend cuda, or numba-cpu",
+        )
     name = f"{stem(fused, element)}.py"
-    acc = ELEMENTS[element.accumulate]
     size = element.bytes
     word = max(4, size)
     words, lanes = PACK // word, word // size
     register = "l" if word == 8 else "r"
-    simulated, real, functions = spell_arithmetic(element)
-    cut = [
-        f"rl_value({f'(word >> {8 * size * k})' if k else 'word'} & {(1 << 8 * size) - 1})"
-        for k in range(lanes)
-    ]
+    bodies = _bodies(operator, element, lanes)
+    shapes = "\n".join(_shape(n, shape, fused, element) for n, shape in enumerate(fused.shapes))
+    simulated, real, functions = spell_arithmetic(element, calls(bodies + shapes))
+    cut = (
+        ["rl_value(word)"]
+        if lanes == 1
+        else [
+            f"rl_value({f'(word >> {8 * size * k})' if k else 'word'} & {(1 << 8 * size) - 1})"
+            for k in range(lanes)
+        ]
+    )
+    if operator is not None and operator.prepare is not None:
+        cut = [f"rl_prepare({value})" for value in cut]
     glue = [f"(rl_bits(v[{k}]) << {8 * size * k})" if k else "rl_bits(v[0])" for k in range(lanes)]
     text = fill(
         "fused_numba.txt",
@@ -72,12 +75,12 @@ def emit(fused: Fused, element: Element) -> Artifact:
         stored=", ".join(f"${n + 1}" for n in range(words)),
         simulated=_indent(simulated),
         real=_indent(real),
-        functions=functions,
-        operator=_operator(fused, acc),
-        widen=", ".join(cut) if lanes > 1 else "rl_value(word)",
+        math="import math\n\n" if "math." in real else "",
+        operator="\n\n\n".join(part for part in (functions, bodies) if part),
+        widen=", ".join(cut),
         narrow=" | ".join(glue),
         merge=", ".join(f"rl_op(a[{k}], b[{k}])" for k in range(lanes)),
-        shapes="\n".join(_shape(n, shape, element) for n, shape in enumerate(fused.shapes)),
+        shapes=shapes,
     )
     return artifact("numba-cuda", name, text + "\n", fused, element, ())
 
@@ -103,17 +106,24 @@ def _header(fused: Fused, element: Element) -> str:
     return "\n".join(f"# {line}".rstrip() for line in lines)
 
 
-def _operator(fused: Fused, acc: Element) -> str:
-    operator = fused.problem.operator
+def _bodies(operator: Operator | None, element: Element, lanes: int) -> str:
+    """The operator's bodies, and what applies ``finish`` to all values of a word."""
     if operator is None:
-        return "a  # never merged"
-
-    def constant(value: Fraction) -> str:
-        if acc.exact:
-            return f"rl_wrap({int(value)})"
-        return f"rl_from_bits(0x{constant_bits(value, acc):x})"
-
-    return expression(operator.body, constant)
+        return "@cuda.jit(device=True)\ndef rl_op(a, b):\n    return a  # never merged"
+    parts = [
+        spell_body(name, parameters, body, element)
+        for name, parameters, body in (
+            ("rl_op", "a, b", operator.body),
+            ("rl_prepare", "a", operator.prepare),
+            ("rl_finish", "a, count", operator.finish),
+        )
+        if body is not None
+    ]
+    if operator.finish is not None:
+        values = ", ".join(f"rl_finish(v[{k}], count)" for k in range(lanes))
+        head = "@cuda.jit(device=True)\ndef rl_finish_all(v, count):\n"
+        parts.append(f"{head}    return ({values},)")
+    return "\n\n\n".join(parts)
 
 
 def _wrap(head: str, parts: Iterable[str], tail: str, joint: str = ", ") -> list[str]:
@@ -130,17 +140,19 @@ def _wrap(head: str, parts: Iterable[str], tail: str, joint: str = ", ") -> list
     return [*lines[:-1], lines[-1] + tail]
 
 
-def _shape(number: int, shape: Shape, element: Element) -> str:
+def _shape(number: int, shape: Shape, fused: Fused, element: Element) -> str:
     near = shape.operands <= _NEAR
     size, word = element.bytes, max(4, element.bytes)
     tree = f"rl_tree_{number}"
     if near:
         names = [f"x{n}" for n in range(shape.operands)]
-        lines = _tree(shape, _wrap(f"def {tree}(", names, "):"), "x{}")
+        lines = _tree(shape, fused, element, _wrap(f"def {tree}(", names, "):"), "x{}")
     else:
         load = "(table[row + {} + 1] + offset)"
-        lines = _tree(shape, [f"def {tree}_words(table, row, offset):"], "rl_load_word" + load)
-        lines += _tree(shape, [f"def {tree}_ones(table, row, offset):"], "rl_load_one" + load)
+        lines = []
+        for ending, loads in (("words", "rl_load_word"), ("ones", "rl_load_one")):
+            head = [f"def {tree}_{ending}(table, row, offset):"]
+            lines += _tree(shape, fused, element, head, loads + load)
     sources = [f"s{n}" for n in range(shape.operands)]
     targets = [f"t{n}" for n in range(shape.targets)]
     places = sources + targets
@@ -192,11 +204,15 @@ def _shape(number: int, shape: Shape, element: Element) -> str:
     return "\n".join(lines)
 
 
-def _tree(shape: Shape, head: list[str], leaf: str) -> list[str]:
+def _tree(shape: Shape, fused: Fused, element: Element, head: list[str], leaf: str) -> list[str]:
     """The device function that makes one word of the result of words of the operands."""
     lines = ["", "", "@cuda.jit(device=True)", *head]
     # A copy moves bits: widening and narrowing would change the NaNs of the 16-bit floats.
-    copies = isinstance(shape.tree, Operand)
+    copies = fused.moves_bits(shape)
     value, steps = merges(shape.tree, leaf if copies else f"rl_widen({leaf})")
     lines += [f"    {to} = rl_merge({a}, {b})" for to, a, b in steps]
+    operator = fused.problem.operator
+    if operator is not None and operator.finish is not None:
+        count = Python().number(Fraction(shape.count), ELEMENTS[element.accumulate])
+        value = f"rl_finish_all({value}, {count})"
     return [*lines, f"    return {value}" if copies else f"    return rl_narrow({value})"]

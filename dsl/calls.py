@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from . import syntax
 from .faults import BlamedError, nearest
-from .printer import render_expression
+from .printer import render_call, render_expression
 from .units import describe, dimension_of, show
 from .values import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from .faults import Report
+    from .units import Value
     from .values import Scope
 
 
@@ -62,10 +63,12 @@ def parameter_values(
     bound: dict[str, syntax.Argument],
     report: Report,
     inner: Report,
+    outer: Mapping[str, Value] | None = None,
 ) -> tuple[Scope, tuple[tuple[str, str], ...]]:
     """Values of all parameters, and which of them were assumed, with how these print.
 
-    Faults of arguments go to ``report``, those of defaults to ``inner``.
+    Faults of arguments go to ``report``, those of defaults to ``inner``. ``outer`` is what names
+    in arguments mean.
     """
     scope: Scope = {}
     assumed: list[tuple[str, str]] = []
@@ -82,7 +85,7 @@ def parameter_values(
         value = usual
         if argument is not None:
             try:
-                value = evaluate(argument.value, {})
+                value = evaluate(argument.value, outer or {})
             except BlamedError as error:
                 report.add(error.fault)
                 continue
@@ -98,6 +101,24 @@ def parameter_values(
         if value is not None:
             scope[name] = value
     return scope, tuple(assumed)
+
+
+def pass_on(inner: Report, call: syntax.Call, report: Report) -> None:
+    """Blame the call for what came of its arguments; a file's own fault where it stands."""
+    own = call.span.source
+    for fault in inner.faults:
+        span = fault.span
+        # The library has no path: nobody can mend it.
+        if span is None or (
+            span.source is not own and (call.arguments or span.source.path is None)
+        ):
+            message = f"{render_call(call)}: {fault.message}"
+            report.blame(message, call.span, fault.expected, fault.remedy)
+        elif call.arguments:
+            message = f"{fault.message}, in {render_call(call)}"
+            report.blame(message, span, fault.expected, fault.remedy)
+        else:
+            report.add(fault)
 
 
 def _signature(parameter: syntax.Parameter) -> str:

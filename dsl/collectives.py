@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
-from typing import TYPE_CHECKING, TypeVar
+from itertools import pairwise, product
+from typing import TYPE_CHECKING
 
 from . import syntax
-from .faults import BlamedError, unknown
+from .collective_checks import CHUNK, RANKS
+from .faults import BlamedError
 from .loops import Allowance, Loops
 from .model import Block, Collective, Symbol, Want
-from .names import check_expression, check_loops, check_parameters
-from .values import evaluate, number, whole
+from .values import condition, evaluate, number, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .faults import Report
     from .values import Scope
 
@@ -22,114 +25,7 @@ UNITS = 1_000_000
 """Most symbols, and most wanted values, of a collective over one machine."""
 BUSBW = 1_000_000
 
-CHUNK = "c"
-RANKS = "n"
-_RESERVED = (CHUNK, RANKS)
 Indices = tuple[int, ...]
-S = TypeVar("S", syntax.Given, syntax.Want)
-
-
-def operators_of(declaration: syntax.Collective) -> set[str]:
-    """The parameters that stand for an operator: those that combine symbols."""
-    return {
-        statement.value.operator.text
-        for statement in declaration.statements
-        if isinstance(statement, syntax.Want) and isinstance(statement.value, syntax.Fold)
-    }
-
-
-def check_collective(declaration: syntax.Collective, report: Report) -> None:
-    """Blame what is wrong in a collective whatever the machine."""
-    parameters = check_parameters(declaration.parameters, report, _RESERVED)
-    operators = operators_of(declaration)
-    numbers = [name for name in parameters if name not in operators]
-    for parameter in declaration.parameters:
-        if parameter.default is not None and parameter.name.text in operators:
-            report.blame(
-                "an operator has a default", parameter.span, "an operator named at the call"
-            )
-    kinds = {syntax.Given: "given", syntax.Want: "want", syntax.Busbw: "busbw"}
-    first: dict[str, syntax.Given | syntax.Want | syntax.Busbw] = {}
-    for statement in declaration.statements:
-        kind = kinds[type(statement)]
-        if kind in first:
-            line, column = statement.span.source.place(first[kind].span.start)
-            report.blame(
-                f"a second {kind!r}", statement.span, f"one; the first stands at {line}:{column}"
-            )
-        first.setdefault(kind, statement)
-    for kind in ("given", "want"):
-        if kind not in first:
-            report.blame(
-                f"collective {declaration.name.text!r} has no {kind!r}",
-                declaration.name.span,
-                "one 'given' and one 'want'",
-            )
-    given, want, busbw = (first.get(kind) for kind in ("given", "want", "busbw"))
-    if isinstance(busbw, syntax.Busbw):
-        check_expression(busbw.factor, [*numbers, RANKS], report)
-    if isinstance(given, syntax.Given):
-        _check_free(given.item, numbers, report)
-    if isinstance(want, syntax.Want):
-        names = [*numbers, RANKS, *_check_free(want.item, numbers, report)]
-        value = want.value
-        if isinstance(value, syntax.Fold):
-            if value.operator.text not in parameters:
-                report.add(
-                    unknown(
-                        "operator parameter", value.operator.text, value.operator.span, parameters
-                    )
-                )
-            names = check_loops(
-                value.loops, value.guard, names, report, ranks=True, reserved=_RESERVED
-            )
-            value = value.item
-        _check_chunk(value, report)
-        for index in value.indices[:-1]:
-            check_expression(index, names, report)
-        if isinstance(given, syntax.Given):
-            _check_use(value, given.item, report)
-
-
-def _check_free(item: syntax.Item, numbers: list[str], report: Report) -> list[str]:
-    """Check the indices of a declared symbol; the names that range over the ranks."""
-    _check_chunk(item, report)
-    free: list[str] = []
-    for index in item.indices[:-1]:
-        if isinstance(index, syntax.Name) and index.text not in (*numbers, *_RESERVED):
-            if index.text in free:
-                report.blame(
-                    f"index {index.text!r} twice", index.span, "a name of its own for each index"
-                )
-            free.append(index.text)
-        else:
-            check_expression(index, [*numbers, RANKS], report)
-    return free
-
-
-def _check_chunk(item: syntax.Item, report: Report) -> None:
-    last = item.indices[-1]
-    if not (isinstance(last, syntax.Name) and last.text == CHUNK):
-        report.blame(
-            f"the last index of {item.name.text!r} is not the chunk",
-            last.span,
-            "'c' as the last index: the tool chooses how many chunks there are",
-        )
-    elif len(item.indices) < 2:
-        report.blame(
-            f"{item.name.text!r} has no rank", item.span, "a rank first and the chunk last: x[r, c]"
-        )
-
-
-def _check_use(value: syntax.Item, given: syntax.Item, report: Report) -> None:
-    if value.name.text != given.name.text:
-        report.add(unknown("symbol", value.name.text, value.name.span, [given.name.text]))
-    elif len(value.indices) != len(given.indices):
-        report.blame(
-            f"{value.name.text!r} with {len(value.indices)} indices",
-            value.span,
-            f"{len(given.indices)}, as it is given",
-        )
 
 
 def build_collective(
@@ -138,28 +34,47 @@ def build_collective(
     scope: Scope,
     ranks: int,
     report: Report,
+    groups: tuple[tuple[int, ...], ...] = (),
 ) -> Collective | None:
-    """The collective over so many ranks, or None and faults.
+    """The collective over so many ranks, or within each of some groups of them; None and faults.
 
     ``arguments`` as written, ``scope`` the values of the parameters that are numbers. The
     declaration has passed ``check_collective``.
     """
-    build = _Build(declaration, {**scope, RANKS: ranks}, ranks)
-    try:
-        build.give()
-        build.want()
-        busbw = build.busbw()
-    except BlamedError as error:
-        report.add(error.fault)
-        return None
+    blocks: list[Block] = []
+    busbw = Fraction(0)
+    built: dict[int, tuple[tuple[Block, ...], Fraction]] = {}
+    for group in groups or (tuple(range(ranks)),):
+        size = len(group)
+        if size not in built:
+            build = _Build(declaration, {**scope, RANKS: size}, size)
+            try:
+                build.give()
+                build.want()
+                built[size] = build.blocks(), build.busbw()
+            except BlamedError as error:
+                report.add(error.fault)
+                return None
+        found, factor = built[size]
+        blocks += [_moved(block, group) for block in found] if groups else found
+        busbw = max(busbw, factor)
     root = scope.get("root")
     return Collective(
         declaration.name.text,
         arguments,
         ranks,
-        build.blocks(),
+        tuple(blocks),
         busbw,
         root if isinstance(root, int) else None,
+        groups,
+    )
+
+
+def _moved(block: Block, group: tuple[int, ...]) -> Block:
+    """A block over the ranks of a group instead of ranks 0, 1, …; indices count as before."""
+    return Block(
+        tuple(Symbol(symbol.indices, group[symbol.rank]) for symbol in block.symbols),
+        tuple(Want(group[want.rank], want.indices, want.symbols) for want in block.wants),
     )
 
 
@@ -174,35 +89,63 @@ class _Build:
 
     def give(self) -> None:
         """Number the given symbols in the order of their indices."""
-        given = self._only(syntax.Given)
-        found = sorted(indices for indices, _ in self._family(given.item))
+        given = self._given()
+        found = sorted(indices for indices, _ in self._family(given))
         self.symbols = {indices: i for i, indices in enumerate(found)}
+        if len(self.symbols) < len(found):
+            twice = next(a for a, b in pairwise(found) if a == b)
+            raise BlamedError(
+                f"{_shown(given.item, twice)} is given twice", given.item.span, "every symbol once"
+            )
 
     def want(self) -> None:
         """Find the symbols of every wanted value."""
-        statement = self._only(syntax.Want)
-        value = statement.value
-        for indices, scope in self._family(statement.item):
-            if isinstance(value, syntax.Item):
-                parts = [self._symbol(value, scope, statement, indices)]
-            else:
-                loops = Loops(value.loops, value.guard, self.allowance, self.ranks)
-                parts = [
-                    self._symbol(value.item, turn, statement, indices) for turn in loops.run(scope)
-                ]
-                self._check_parts(statement, indices, parts)
-            self.wants.append((indices, tuple(parts)))
+        known: set[Indices] = set()
+        for statement in self.declaration.statements:
+            if not isinstance(statement, syntax.Want):
+                continue
+            value = statement.value
+            names = None if isinstance(value, syntax.Item) else _depends(value)
+            folds: dict[tuple[object, ...], tuple[int, ...]] = {}
+            for indices, scope in self._family(statement):
+                if indices in known:
+                    raise BlamedError(
+                        f"{_shown(statement.item, indices)} is wanted twice",
+                        statement.item.span,
+                        "every wanted value once",
+                    )
+                known.add(indices)
+                if names is None:
+                    assert isinstance(value, syntax.Item)
+                    parts: tuple[int, ...] = (self._symbol(value, scope, statement, indices),)
+                else:
+                    # Wanted values that differ in nothing a fold names share it.
+                    key = tuple(scope.get(name) for name in names)
+                    if key not in folds:
+                        folds[key] = self._fold(statement, scope, indices)
+                    parts = folds[key]
+                self.wants.append((indices, parts))
         self.wants.sort()
 
-    def _check_parts(self, statement: syntax.Want, indices: Indices, parts: list[int]) -> None:
+    def _fold(self, statement: syntax.Want, scope: Scope, indices: Indices) -> tuple[int, ...]:
+        value = statement.value
+        assert isinstance(value, syntax.Fold)
+        loops = Loops(value.loops, value.guard, self.allowance, self.ranks)
+        parts = tuple(
+            self._symbol(value.item, turn, statement, indices) for turn in loops.run(scope)
+        )
+        self._check_parts(statement, indices, parts)
+        return parts
+
+    def _check_parts(self, statement: syntax.Want, indices: Indices, parts: Indices) -> None:
         shown = _shown(statement.item, indices)
         if not parts:
             raise BlamedError(
                 f"{shown} combines nothing", statement.value.span, "one symbol at least"
             )
         if len(set(parts)) < len(parts):
-            twice = next(part for part in parts if parts.count(part) > 1)
-            symbol = _shown(self._only(syntax.Given).item, list(self.symbols)[twice])
+            twice = next(part for part, count in Counter(parts).items() if count > 1)
+            symbol = _shown(self._given().item, list(self.symbols)[twice])
             raise BlamedError(
                 f"{shown} combines {symbol} twice", statement.value.span, "every symbol once"
             )
@@ -228,7 +171,9 @@ class _Build:
                 symbol = parent[symbol]
             return symbol
 
-        for _, parts in self.wants:
+        # Wants that share a fold share its tuple: all-reduce has one of them, not one a rank.
+        folds = {id(parts): parts for _, parts in self.wants}
+        for parts in folds.values():
             for part in parts[1:]:
                 a, b = top(parts[0]), top(part)
                 parent[max(a, b)] = min(a, b)
@@ -238,9 +183,9 @@ class _Build:
             members.setdefault(top(symbol), []).append(symbol)
         wants: dict[int, list[Want]] = {block: [] for block in members}
         position = {s: i for block in members.values() for i, s in enumerate(block)}
+        places = {key: tuple(position[part] for part in parts) for key, parts in folds.items()}
         for indices, parts in self.wants:
-            places = tuple(position[part] for part in parts)
-            wants[top(parts[0])].append(Want(indices[0], indices, places))
+            wants[top(parts[0])].append(Want(indices[0], indices, places[id(parts)]))
         return tuple(
             Block(tuple(Symbol(names[s], names[s][0]) for s in block), tuple(wants[first]))
             for first, block in members.items()
@@ -248,16 +193,21 @@ class _Build:
 
     # ------------------------------------------------------------------------------ pieces
 
-    def _only(self, kind: type[S]) -> S:
-        return next(each for each in self.declaration.statements if isinstance(each, kind))
+    def _given(self) -> syntax.Given:
+        statements = self.declaration.statements
+        return next(each for each in statements if isinstance(each, syntax.Given))
 
-    def _family(self, item: syntax.Item) -> list[tuple[Indices, Scope]]:
+    def _family(self, statement: syntax.Given | syntax.Want) -> Iterator[tuple[Indices, Scope]]:
         """Every value of a declared symbol's indices without the chunk, and its scope."""
+        item = statement.item
         indices = item.indices[:-1]
+        bound = {target.text for loop in statement.loops for target in loop.targets}
         free = [
             index.text
             for index in indices
-            if isinstance(index, syntax.Name) and index.text not in self.scope
+            if isinstance(index, syntax.Name)
+            and index.text not in self.scope
+            and index.text not in bound
         ]
         if self.ranks ** len(free) > UNITS:
             raise BlamedError(
@@ -265,29 +215,65 @@ class _Build:
                 item.span,
                 f"at most {UNITS}",
             )
-        family = []
-        for values in product(range(self.ranks), repeat=len(free)):
-            scope = {**self.scope, **dict(zip(free, values, strict=True))}
-            place = tuple(whole(index, scope, "an index") for index in indices)
-            if not 0 <= place[0] < self.ranks:
-                raise BlamedError(
-                    f"rank {place[0]} does not exist", indices[0].span, f"0 to {self.ranks - 1}"
-                )
-            family.append((place, scope))
-        return family
+        count = 0
+        loops = Loops(statement.loops, None, self.allowance, self.ranks)
+        for turn in loops.run(self.scope):
+            for values in product(range(self.ranks), repeat=len(free)):
+                scope = {**turn, **dict(zip(free, values, strict=True))}
+                if statement.guard is not None and not condition(statement.guard, scope):
+                    continue
+                place = tuple(whole(index, scope, "an index") for index in indices)
+                if not 0 <= place[0] < self.ranks:
+                    raise BlamedError(
+                        f"rank {place[0]} does not exist{loops.where(scope)}",
+                        indices[0].span,
+                        f"0 to {self.ranks - 1}",
+                    )
+                count += 1
+                if count > UNITS:
+                    raise BlamedError(
+                        f"too many values of {item.name.text!r}", item.span, f"at most {UNITS}"
+                    )
+                yield place, scope
 
     def _symbol(self, item: syntax.Item, scope: Scope, want: syntax.Want, wanted: Indices) -> int:
         place = tuple(evaluate(index, scope) for index in item.indices[:-1])
         symbol = self.symbols.get(place)  # type: ignore[arg-type]
-        if symbol is None:
+        # A condition is as good a key as 0 or 1, but no index.
+        if symbol is None or bool in map(type, place):
             shown = _shown(item, tuple(whole(i, scope, "an index") for i in item.indices[:-1]))
             raise BlamedError(
                 f"{_shown(want.item, wanted)} wants {shown}, which is not given",
                 item.span,
-                f"a symbol of 'given {_given(self._only(syntax.Given).item)}', "
-                f"ranks 0 to {self.ranks - 1}",
+                f"a symbol of 'given {_given(self._given().item)}', ranks 0 to {self.ranks - 1}",
             )
         return symbol
+
+
+def _depends(fold: syntax.Fold) -> tuple[str, ...]:
+    """The names that a fold's value hangs on, its own loops' aside."""
+    names: dict[str, None] = {}
+    todo: list[object] = [fold.item.indices, fold.loops, fold.guard]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, syntax.Name):
+            names[node.text] = None
+        elif isinstance(node, tuple):
+            todo += node
+        elif isinstance(node, syntax.Loop):
+            todo.append(node.domain)
+        elif isinstance(node, syntax.Range):
+            todo += [node.low, node.high]
+        elif isinstance(node, syntax.Listing):
+            todo.append(node.rows)
+        elif isinstance(node, syntax.Unary):
+            todo.append(node.operand)
+        elif isinstance(node, syntax.Binary):
+            todo += [node.left, node.right]
+        elif isinstance(node, syntax.Apply):
+            todo.append(node.arguments)
+    own = {target.text for loop in fold.loops for target in loop.targets}
+    return tuple(sorted(set(names) - own))
 
 
 def _shown(item: syntax.Item, indices: Indices) -> str:

@@ -1,84 +1,68 @@
-"""Where texts come from: files, and what stands on a command line."""
+"""What texts mean: files, and what stands on a command line."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from . import syntax
-from .collectives import operators_of
+from .collective_checks import operators_of
+from .collector import at_rest
+from .faults import Report
+from .files import read_source
+from .handwriting import resolve_schedule
 from .model import Limits, Problem
-from .parser import parse_call, recover
+from .odd_machines import odd_machine
+from .oddities import odd_text
+from .parser import Recovered, parse_call, parse_request, recover
 from .resolver import Resolver
-from .source import Fault, InputError, Source
+from .scopes import Scopes
+from .source import Fault, InputError, Source, Span
 from .standard import names
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from .model import Handwritten, Operator, Topology
 
-    from .model import Topology
+__all__ = [
+    "Module", "by_hand", "collectives", "load", "machines", "on_file", "on_source", "parameters",
+    "problem", "read_source", "schedules", "show", "warn",
+]  # fmt: skip
 
-BYTES = 4 * 1024 * 1024
-"""Largest text."""
+_COMMAND = "command line"
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
     """What a text means.
 
-    ``topologies`` are those that need no arguments. ``declared`` are the names of all topologies,
-    operators and collectives of the text, by kind, in their order.
+    ``plans`` are problems to search or schedules by hand. ``topologies`` are those that need no
+    arguments, ``operators`` likewise. ``declared`` has the names of all that the text declares,
+    by kind, in their order.
     """
 
-    plans: tuple[Problem, ...]
+    plans: tuple[Problem | Handwritten, ...]
     topologies: tuple[Topology, ...]
+    operators: tuple[Operator, ...]
     warnings: tuple[Fault, ...]
-    topology_names: tuple[str, ...]
-    operator_names: tuple[str, ...]
-    collective_names: tuple[str, ...]
+    declared: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def read_source(path: Path) -> Source:
-    """The text of a file; raises ``InputError`` for what is not a text of bounded size."""
-    name = str(path)
-    try:
-        if path.is_dir():
-            raise InputError(Fault(f"{name} is a folder", None, "a .rly file"))
-        with path.open("rb") as file:
-            data = file.read(BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(Fault(f"{name} does not exist", None, remedy=_similar(path))) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(Fault(f"{name} cannot be read: {reason}", None)) from None
-    if len(data) > BYTES:
-        raise InputError(Fault(f"{name} is too large", None, f"at most {BYTES >> 20} MiB"))
-    text_file = "a text file in UTF-8"
-    if b"\0" in data:
-        raise InputError(Fault(f"{name} is not a text file: it has zero bytes", None, text_file))
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        place = f"byte {error.start}"
-        raise InputError(Fault(f"{name} is not a text file: {place}", None, text_file)) from None
-    return Source(name, text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def _similar(path: Path) -> str:
-    try:
-        known = [each.name for each in path.parent.iterdir() if each.is_file()]
-    except OSError:
-        return ""
-    near = get_close_matches(path.name, sorted(known), 1)
-    return f"did you mean {path.with_name(near[0])}" if near else ""
-
-
+@at_rest()
 def load(source: Source) -> Module:
     """What a text means; raises ``InputError`` with all its faults."""
     return _module(_resolved(source))
 
 
+@at_rest()
+def warn(source: Source, module: Module) -> tuple[Fault, ...]:
+    """What is legal but odd in a text, in the order of its places; its own warnings first."""
+    document = recover(source).document
+    odd = [*odd_text(document), *(each for t in module.topologies for each in odd_machine(t))]
+    own = [each for each in odd if each.span is None or each.span.source == source]
+    return (*module.warnings, *InputError(*own).faults)
+
+
+@at_rest()
 def on_file(source: Source, collective: str, arguments: tuple[str, ...]) -> Problem:
     """A collective from the command line on the last topology of a text that needs no arguments.
 
@@ -86,27 +70,114 @@ def on_file(source: Source, collective: str, arguments: tuple[str, ...]) -> Prob
     ``sum``, ``0`` or ``root = 0``. Raises ``InputError``.
     """
     resolver = _resolved(source)
-    module = _module(resolver)
-    if module.topologies:
-        topology = module.topologies[-1]
-    elif module.plans:
-        topology = module.plans[-1].topology
-    else:
-        raise InputError(
-            Fault(f"{source.name} has no topology to run on", None, "a topology without arguments")
-        )
+    topology = _last_topology(source, _module(resolver))
     return _asked(resolver, topology, collective, arguments)
 
 
+@at_rest()
+def on_source(source: Source) -> Topology:
+    """The last topology of a text that needs no arguments, or its last plan's.
+
+    Raises ``InputError``.
+    """
+    return _last_topology(source, load(source))
+
+
+def _last_topology(source: Source, module: Module) -> Topology:
+    if module.topologies:
+        return module.topologies[-1]
+    for plan in reversed(module.plans):
+        return plan.topology if isinstance(plan, Problem) else plan.problem.topology
+    raise InputError(
+        Fault(f"{source.name} has no topology to run on", None, "a topology without arguments")
+    )
+
+
+@at_rest()
 def problem(machine: str, collective: str, arguments: tuple[str, ...]) -> Problem:
     """A collective on a machine of the library, both as on a command line: ``torus(4, 4)``.
 
     Raises ``InputError``, whose places are in the text given.
     """
-    resolver = Resolver(syntax.Document(()))
-    call = parse_call(Source("command line", machine))
-    topology = resolver.topology(call)
+    resolver = _bare()
+    topology = resolver.topology(parse_call(Source(_COMMAND, machine)))
     return _asked(resolver, topology, collective, arguments)
+
+
+@at_rest()
+def by_hand(
+    schedule: str,
+    *,
+    machine: str | None = None,
+    source: Source | None = None,
+    op: str | None = None,
+) -> Handwritten:
+    """A schedule by hand from a text or the library, as a command line calls it: ``ring``.
+
+    ``machine`` goes to the parameter that stands for the machine, ``op`` to the one called so.
+    Raises ``InputError``.
+    """
+    resolver = _bare() if source is None else _resolved(source)
+    call = parse_call(Source(_COMMAND, schedule))
+    declaration = resolver.find("schedule", call.name)
+    if resolver.report.faults or not isinstance(declaration, syntax.Schedule):
+        raise InputError(*resolver.report.faults)
+    known = [each.name.text for each in declaration.parameters]
+    given = {each.name.text for each in call.arguments if each.name is not None}
+    stands = declaration.topology.name.text
+    positional = len(call.arguments) - len(given)
+    given |= set(known[:positional])
+    if machine is None and source is not None and stands in known and stands not in given:
+        machine = _last_topology(source, _module(resolver)).name
+    if machine is not None and stands not in known:
+        raise InputError(
+            Fault(
+                f"schedule {call.name.text!r} has a machine of its own",
+                None,
+                f"its own: {stands}",
+                "leave the machine out",
+            )
+        )
+    for name, text in ((stands, machine), ("op", op)):
+        if text is None:
+            continue
+        if name in given:
+            raise InputError(
+                Fault(f"two values for {name!r} of schedule {call.name.text!r}", None, "one")
+            )
+        if name not in known:
+            raise InputError(
+                Fault(
+                    f"schedule {call.name.text!r} takes no {name}", None, "", f"leave --{name} out"
+                )
+            )
+        value = _expression(text)
+        label = syntax.Name(name, value.span)
+        argument = syntax.Argument(label, value, value.span)
+        call = replace(call, arguments=(*call.arguments, argument))
+    made = resolve_schedule(resolver, call)
+    if resolver.report.faults or made is None:
+        raise InputError(*resolver.report.faults)
+    return made
+
+
+def _expression(text: str) -> syntax.Expression:
+    """An argument as a command line has it."""
+    source = Source(_COMMAND, f"value({text})")
+    call = parse_call(source)
+    if len(call.arguments) != 1 or call.arguments[0].name is not None:
+        raise InputError(Fault("not one value", Span(source, 6, 6 + len(text)), "one value"))
+    return call.arguments[0].value
+
+
+@at_rest()
+def show(machine: str) -> Topology:
+    """A machine of the library as on a command line; raises ``InputError``."""
+    resolver = _bare()
+    topology = resolver.topology(parse_call(Source(_COMMAND, machine)))
+    if resolver.report.faults or topology is None:
+        raise InputError(*resolver.report.faults)
+    return topology
 
 
 def parameters(collective: str, source: Source | None = None) -> tuple[str, ...]:
@@ -114,14 +185,14 @@ def parameters(collective: str, source: Source | None = None) -> tuple[str, ...]
 
     Looks into the text first, where there is one, then into the library. Raises ``InputError``.
     """
-    resolver = Resolver(syntax.Document(())) if source is None else _resolved(source)
-    call = parse_call(Source("command line", collective))
-    declaration = resolver.find("collective", syntax.Collective, call.name)
-    if declaration is None:
+    resolver = _bare() if source is None else _resolved(source)
+    call = parse_request(Source(_COMMAND, collective)).collective
+    declaration = resolver.find("collective", call.name)
+    if not isinstance(declaration, syntax.Collective):
         raise InputError(*resolver.report.faults)
     operators = operators_of(declaration)
-    names = [each.name.text for each in declaration.parameters]
-    return tuple("op" if name in operators else name for name in names)
+    found = [each.name.text for each in declaration.parameters]
+    return tuple("op" if name in operators else name for name in found)
 
 
 def machines() -> tuple[str, ...]:
@@ -134,36 +205,64 @@ def collectives() -> tuple[str, ...]:
     return names("collective")
 
 
+def schedules() -> tuple[str, ...]:
+    """The schedules by hand of the library."""
+    return names("schedule")
+
+
 def _asked(
     resolver: Resolver, topology: Topology | None, collective: str, arguments: tuple[str, ...]
 ) -> Problem:
-    text = f"{collective}({', '.join(arguments)})" if arguments else collective
-    call = parse_call(Source("command line", text))
+    request = parse_request(Source(_COMMAND, collective))
+    call = request.collective
+    if arguments:
+        given = parse_call(Source(_COMMAND, f"{call.name.text}({', '.join(arguments)})"))
+        call = replace(given, arguments=(*call.arguments, *given.arguments))
     ranks = None if topology is None else len(topology.ranks)
-    found, operator = resolver.collective(call, ranks)
+    found, operator = resolver.collective(call, ranks, request.groups)
     if resolver.report.faults or topology is None or found is None:
         raise InputError(*resolver.report.faults)
-    return Problem(topology, found, operator, Limits())
+    limits = Limits()
+    if operator is not None and operator.struct is not None:
+        limits = replace(limits, element=operator.struct.name)
+    return Problem(topology, found, operator, limits)
+
+
+def _bare() -> Resolver:
+    """The library alone."""
+    report = Report()
+    return Resolver(Scopes(Source(_COMMAND, ""), report), report)
 
 
 def _resolved(source: Source) -> Resolver:
     recovered = recover(source)
-    resolver = Resolver(recovered.document, recovered.broken, recovered.partial)
-    resolver.report.faults += recovered.faults
-    resolver.declare()
+    report = Report()
+    for fault in recovered.faults:
+        report.add(fault)
+    scopes = Scopes(source, report)
+    scopes.declare(source, recovered)
+    plans = _plans(recovered)
+    resolver = Resolver(scopes, report, plans, recovered.partial)
+    resolver.check()
     return resolver
+
+
+def _plans(recovered: Recovered) -> tuple[syntax.Plan, ...]:
+    declarations = recovered.document.declarations
+    return tuple(each for each in declarations if isinstance(each, syntax.Plan))
 
 
 def _module(resolver: Resolver) -> Module:
     topologies = resolver.topologies()
-    plans = resolver.plans()
+    plans = resolver.tasks()
     if resolver.report.faults:
         raise InputError(*resolver.report.faults)
+    scopes = resolver.scopes
+    kinds = ("topology", "element", "operator", "collective", "schedule")
     return Module(
         plans,
         tuple(each for each in topologies.values() if each is not None),
-        tuple(resolver.warnings),
-        resolver.names("topology"),
-        resolver.names("operator"),
-        resolver.names("collective"),
+        resolver.algebra.operators(),
+        (*scopes.warnings, *resolver.machines.warnings),
+        tuple((kind, tuple(each.name.text for each in scopes.own(kind))) for kind in kinds),
     )

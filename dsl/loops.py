@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from . import syntax
-from .faults import LimitError
+from .faults import BlamedError, LimitError, unknown
 from .values import condition, evaluate, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from .faults import Report
+    from .source import Fault, Span
     from .units import Value
     from .values import Scope
 
@@ -26,18 +27,29 @@ class Allowance:
 
     left: int = field(default_factory=lambda: TURNS)
 
+    def take(self, turns: int, span: Span) -> None:
+        """Use up so many turns; raises ``LimitError`` where fewer are left."""
+        self.require(turns, span)
+        self.left -= turns
+
+    def require(self, turns: int, span: Span) -> None:
+        """Raise ``LimitError`` where fewer are left."""
+        if turns > self.left:
+            raise LimitError("too many turns of loops", span, f"at most {TURNS} in all")
+
 
 @dataclass(slots=True)
 class Loops:
     """Loops, the outermost first, and the guard of their body.
 
-    ``ranks`` is what ``in ranks`` runs up to.
+    ``ranks`` is what ``in ranks`` runs up to, ``parts`` what ``in ranks of box`` does, by part.
     """
 
     loops: tuple[syntax.Loop, ...]
     guard: syntax.Expression | None
     allowance: Allowance
     ranks: int = 0
+    parts: Mapping[str, int] = field(default_factory=dict)
     _entered: list[bool] = field(default_factory=list)
 
     def run(self, scope: Scope) -> Iterator[Scope]:
@@ -55,9 +67,7 @@ class Loops:
         loop = self.loops[depth]
         last = depth + 1 == len(self.loops)
         for row in self._rows(loop, scope):
-            self.allowance.left -= 1
-            if self.allowance.left < 0:
-                raise _too_many(loop)
+            self.allowance.take(1, loop.span)
             self._entered[depth] = True
             for target, value in zip(loop.targets, row, strict=True):
                 scope[target.text] = value
@@ -71,16 +81,41 @@ class Loops:
         if isinstance(domain, syntax.Range):
             low = whole(domain.low, scope, "the lower end")
             high = whole(domain.high, scope, "the upper end")
-            if high - low > self.allowance.left:
-                raise _too_many(loop)
+            self.allowance.require(high - low, loop.span)
             for value in range(low, high):
                 yield (value,)
         elif isinstance(domain, syntax.Everyone):
-            for value in range(self.ranks):
+            for value in range(self._everyone(domain)):
                 yield (value,)
         else:
             for row in domain.rows:
                 yield tuple(evaluate(value, scope) for value in row)
+
+    def _everyone(self, domain: syntax.Everyone) -> int:
+        if domain.part is None:
+            return self.ranks
+        count = self.parts.get(domain.part.text)
+        if count is None:
+            fault = unknown("part", domain.part.text, domain.part.span, self.parts)
+            raise BlamedError(fault.message, domain.part.span, fault.expected, fault.remedy)
+        return count
+
+    def each(self, scope: Scope, act: Callable[[Scope], Iterable[Fault]], report: Report) -> None:
+        """Act on every turn, and blame what it finds wrong: once a place, as the loop would say
+        the same of every turn.
+        """
+        blamed: set[Span] = set()
+        try:
+            for turn in self.run(scope):
+                for fault in act(turn):
+                    span = fault.span
+                    if span is not None and span not in blamed:
+                        blamed.add(span)
+                        message = fault.message + self.where(turn)
+                        report.blame(message, span, fault.expected, fault.remedy)
+            self.blame_empty(report)
+        except BlamedError as error:
+            report.add(error.fault)
 
     def where(self, scope: Scope) -> str:
         """The current turn in words: `` for x = 0, y = 3``."""
@@ -99,7 +134,3 @@ class Loops:
                     "one value at least; the upper end of '..' does not belong to the range",
                 )
                 return
-
-
-def _too_many(loop: syntax.Loop) -> LimitError:
-    return LimitError("too many turns of loops", loop.span, f"at most {TURNS} in all")

@@ -2,6 +2,7 @@
 
 Nodes are numbered: ranks first, in the order of their declaration, then switches. All quantities
 are exact: bandwidths in bytes per second, latencies in seconds, both as ``Fraction``.
+This file is long because all nouns of the language stand here.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class Topology:
     """Ranks, switches and directed links; at most one ``Link`` for an ordered pair of nodes.
 
     ``assumed`` lists what the user left to a default and the tool therefore prints, as pairs of
-    a parameter's name and its value in the language's own units (``("bw", "50 GB/s")``).
+    a parameter's name and its value in the language's own units (``("bw", "50 GB/s")``); the
+    name of a part and a dot stand before what that part assumes (``box.bw``).
     """
 
     name: str
@@ -75,16 +77,17 @@ class Topology:
 
     def __post_init__(self) -> None:
         nodes = len(self.ranks) + len(self.switches)
-        seen: set[tuple[int, int]] = set()
         for link in self.links:
-            pair = (link.src, link.dst)
-            if not (0 <= link.src < nodes and 0 <= link.dst < nodes) or link.src == link.dst:
+            pair = src, dst = link.src, link.dst
+            if not (0 <= src < nodes and 0 <= dst < nodes) or src == dst:
                 raise ValueError(f"link {pair} does not join two of the {nodes} nodes")
-            if link.count < 1 or link.bandwidth <= 0 or link.latency < 0:
+            # A fraction has the sign of its numerator, and that is much quicker to compare.
+            if link.count < 1 or link.bandwidth.numerator <= 0 or link.latency.numerator < 0:
                 raise ValueError(f"link {pair} needs a positive count and bandwidth")
-            if pair in seen:
-                raise ValueError(f"link {pair} appears twice")
-            seen.add(pair)
+        pairs = Counter((link.src, link.dst) for link in self.links)
+        if len(pairs) < len(self.links):
+            pair, _ = pairs.most_common(1)[0]
+            raise ValueError(f"link {pair} appears twice")
 
     def node_name(self, node: int) -> str:
         """The name of a node as the user wrote it (``gpu[3]``)."""
@@ -99,7 +102,42 @@ class Topology:
 
 # --------------------------------------------------------------------------------- operators
 
-Function = Literal["add", "sub", "mul", "div", "neg", "min", "max", "abs"]
+ELEMENT_NAMES: tuple[str, ...] = (
+    "f16", "bf16", "f32", "f64", "i8", "u8", "i32", "u32", "i64", "u64",
+)  # fmt: skip
+"""Element types a plan may name, and the types of a struct's fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part of a struct: ``length`` values of an element type, side by side.
+
+    ``vector`` tells ``f32[1]`` from ``f32``.
+    """
+
+    name: str
+    element: str
+    length: int = 1
+    vector: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """An element made of named fields, which lie behind one another without gaps."""
+
+    name: str
+    fields: tuple[Field, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Function = Literal[
+    "add", "sub", "mul", "div", "neg", "min", "max", "abs", "exp", "log", "logaddexp", "sqrt",
+    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "where",
+    "band", "bor", "bxor", "inv", "shl", "shr",
+]  # fmt: skip
+"""Comparisons, ``and``, ``or`` and ``not`` give 1 or 0; a number counts as true if it is not 0.
+``where`` takes a condition and two values. Bit operations exist on integers alone, ``div``,
+``exp``, ``log``, ``logaddexp`` and ``sqrt`` on floats alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,32 +149,97 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One of the operator's two parameters, by position: 0 or 1."""
+    """A field of one of the operator's two values, both by position; scalars have field 0."""
 
     index: int
+    field: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A field of the result, made by an earlier assignment of the same body."""
+
+    field: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """In ``finish``: how many values the result combines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A function applied to expressions: ``neg`` and ``abs`` take one, all others two."""
+    """A function applied to expressions."""
 
     function: Function
     arguments: tuple[Expression, ...]
 
 
-Expression = Number | Variable | Apply
+Expression = Number | Variable | Made | Count | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a field of the result is worth.
+
+    A vector field is computed value by value: fields of its own length are taken at the same
+    place, those of length 1 everywhere. A field of length 1 is made of such fields alone.
+    """
+
+    field: int
+    value: Expression
+
+
+Body = tuple[Assignment, ...]
+"""One assignment a field, in the order of evaluation; one of field 0 for a scalar operator."""
+
+
+def scalar_body(value: Expression) -> Body:
+    """The body of an operator on plain numbers."""
+    return (Assignment(0, value),)
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A binary associative function and the further laws it was declared to obey."""
+    """A binary associative function and the further laws it was declared to obey.
+
+    ``arguments`` are the numbers it was called with (``premulsum(0.5)``), ``struct`` the element
+    it combines (None: any plain number). ``prepare`` maps every input before anything is
+    combined (``Variable(0)``), ``finish`` every wanted value after (``Variable(0)`` and
+    ``Count``); None leaves it as it is. Laws speak of ``body`` alone.
+    """
 
     name: str
-    body: Expression
+    body: Body
     identity: Fraction | None = None
     commutative: bool = False
     idempotent: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+    struct: Struct | None = None
+    prepare: Body | None = None
+    finish: Body | None = None
+    arguments: tuple[Fraction, ...] = ()
+
+    @property
+    def scalar(self) -> Expression:
+        """The body of an operator on plain numbers."""
+        if self.struct is not None:
+            raise ValueError(f"operator {self.name} combines structs")
+        return self.body[0].value
+
+    def __str__(self) -> str:
+        """As a call: ``sum``, ``premulsum(0.5)``."""
+        shown = ", ".join(map(_decimal, self.arguments))
+        return f"{self.name}({shown})" if shown else self.name
+
+
+def _decimal(value: Fraction) -> str:
+    """Decimal digits where they are exact and few, else a quotient."""
+    for places in range(13):
+        scaled = value * 10**places
+        if scaled.denominator == 1:
+            return f"{scaled.numerator / 10**places:.{places}f}" if places else str(scaled)
+    return f"{value.numerator} / {value.denominator}"
 
 
 # --------------------------------------------------------------------------------- collectives
@@ -186,7 +289,8 @@ class Collective:
     """What is given and what is wanted, over the ranks of one topology.
 
     ``arguments`` are those of the collective as written, operator first (``("sum", "0")``).
-    ``busbw`` is the factor from algorithm to bus bandwidth.
+    ``busbw`` is the factor from algorithm to bus bandwidth. With ``groups`` the collective takes
+    place within each of these lists of ranks at once, and indices count within a group.
     """
 
     name: str
@@ -195,6 +299,7 @@ class Collective:
     blocks: tuple[Block, ...]
     busbw: Fraction = Fraction(1)
     root: int | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
 
     @property
     def combines(self) -> bool:
@@ -235,11 +340,6 @@ class Collective:
 
 # --------------------------------------------------------------------------------- the problem
 
-ELEMENT_NAMES: tuple[str, ...] = (
-    "f16", "bf16", "f32", "f64", "i8", "u8", "i32", "u32", "i64", "u64",
-)  # fmt: skip
-"""Element types a plan may name."""
-
 
 @dataclass(frozen=True, slots=True)
 class Objective:
@@ -257,6 +357,10 @@ class Limits:
 
     ``chunks`` and ``steps`` are inclusive ranges; ``rounds`` an inclusive upper limit, in rounds
     of the whole schedule; ``sizes`` an inclusive range of bytes; ``budget`` is in seconds.
+    ``element`` is an element type or the name of the operator's struct. ``in_place``: outputs lie
+    in their inputs. ``channels``: most channels from one rank to another. ``symmetric``: every
+    automorphism of the machine that the search looks at maps the schedule to itself.
+    ``forbidden``: directed links (by their nodes' names) that the plan took out of the topology.
     """
 
     chunks: tuple[int, int] | None = None
@@ -266,6 +370,10 @@ class Limits:
     element: str = "f32"
     budget: Fraction | None = None
     objective: Objective | None = None
+    in_place: bool = False
+    channels: int | None = None
+    symmetric: bool = False
+    forbidden: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,3 +390,36 @@ class Problem:
             raise ValueError("the collective and the topology differ in their number of ranks")
         if self.collective.combines and self.operator is None:
             raise ValueError("a collective that combines values needs an operator")
+
+
+# --------------------------------------------------------------------------------- by hand
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One ``send`` of a schedule by hand.
+
+    Rank ``src`` sends what it holds of chunk ``chunk`` (``block * chunks + c``) before the step.
+    With ``reduce`` the receiver merges that into what it holds, else it takes its place.
+    ``via`` are the switches to pass, as node numbers in order; None leaves them to the tool.
+    """
+
+    step: int
+    chunk: int
+    src: int
+    dst: int
+    reduce: bool
+    via: tuple[int, ...] | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Handwritten:
+    """A schedule as its author wrote it; steps are counted from 0."""
+
+    name: str
+    problem: Problem
+    chunks: int
+    steps: int
+    moves: tuple[Move, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from . import syntax
 from .faults import unknown
 from .units import UNITS
-from .values import FUNCTIONS, arity_fault, unit_fault
+from .values import FUNCTIONS, arity_fault, misplaced, unit_fault
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -18,8 +18,12 @@ LOOPS = 16
 """Most loops of one statement."""
 
 
-def check_expression(expression: syntax.Expression, names: Collection[str], report: Report) -> None:
-    """Blame every name, unit and function in an expression that does not exist."""
+def check_expression(
+    expression: syntax.Expression | syntax.Range, names: Collection[str], report: Report
+) -> None:
+    """Blame every name, unit and function in an expression that does not exist, and what is none:
+    a range or a node.
+    """
     todo = [expression]
     while todo:
         node = todo.pop()
@@ -33,6 +37,8 @@ def check_expression(expression: syntax.Expression, names: Collection[str], repo
             todo.append(node.operand)
         elif isinstance(node, syntax.Binary):
             todo += [node.right, node.left]
+        elif isinstance(node, syntax.Range | syntax.Reference):
+            report.blame(*misplaced(node))
         else:
             if node.function.text not in FUNCTIONS:
                 report.add(unknown("function", node.function.text, node.function.span, FUNCTIONS))
@@ -41,10 +47,44 @@ def check_expression(expression: syntax.Expression, names: Collection[str], repo
             todo += reversed(node.arguments)
 
 
+def names_in(expression: syntax.Expression | syntax.Range | None) -> set[str]:
+    """The names that an expression is made of, functions not among them."""
+    found: set[str] = set()
+    todo = [] if expression is None else [expression]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, syntax.Name):
+            found.add(node.text)
+        elif isinstance(node, syntax.Unary):
+            todo.append(node.operand)
+        elif isinstance(node, syntax.Binary):
+            todo += (node.left, node.right)
+        elif isinstance(node, syntax.Range):
+            todo += (node.low, node.high)
+        elif isinstance(node, syntax.Apply):
+            todo += node.arguments
+        elif isinstance(node, syntax.Reference):
+            todo += (index for item in node.items for index in item.indices)
+    return found
+
+
+def names_machine(value: syntax.Expression, numbers: Collection[str]) -> bool:
+    """Whether an argument has the form of a machine, and not that of a number: ``ring(8)``."""
+    if isinstance(value, syntax.Apply):
+        return value.function.text not in FUNCTIONS
+    return isinstance(value, syntax.Name) and value.text not in numbers
+
+
 def check_parameters(
-    parameters: Iterable[syntax.Parameter], report: Report, reserved: Collection[str] = ()
+    parameters: Iterable[syntax.Parameter],
+    report: Report,
+    reserved: Collection[str] = (),
+    machines: Collection[str] = (),
 ) -> list[str]:
-    """Blame parameters that clash, and defaults of what comes later; the names in order."""
+    """Blame parameters that clash, and defaults of what comes later; the names in order.
+
+    Those in ``machines`` may stand for machines, whose defaults are judged when they are built.
+    """
     names: list[str] = []
     defaults = False
     for parameter in parameters:
@@ -58,7 +98,8 @@ def check_parameters(
                 f"any name but {' and '.join(sorted(reserved))}, which have a meaning here",
             )
         if parameter.default is not None:
-            check_expression(parameter.default, names, report)
+            if name.text not in machines or not names_machine(parameter.default, names):
+                check_expression(parameter.default, names, report)
             defaults = True
         elif defaults:
             report.blame(
@@ -77,8 +118,13 @@ def check_loops(
     report: Report,
     ranks: bool = False,
     reserved: Collection[str] = (),
+    parts: Collection[str] | None = (),
 ) -> list[str]:
-    """Blame what is wrong in loops and their guard; all names that the loop's body may use."""
+    """Blame what is wrong in loops and their guard; all names that the loop's body may use.
+
+    ``ranks``: whether a loop may run over all ranks. ``parts``: those whose ranks it may run
+    over, None where they are not known yet.
+    """
     scope = list(names)
     if len(loops) > LOOPS:
         report.blame(f"{len(loops)} loops in one statement", loops[LOOPS].span, f"at most {LOOPS}")
@@ -89,6 +135,9 @@ def check_loops(
             check_expression(domain.high, scope, report)
         elif isinstance(domain, syntax.Listing):
             _check_listing(loop, domain, scope, report)
+        elif domain.part is not None:
+            if parts is not None and domain.part.text not in parts:
+                report.add(unknown("part", domain.part.text, domain.part.span, parts))
         elif not ranks:
             report.blame(
                 "a loop over 'ranks' outside a collective", domain.span, "a range or a list"
@@ -122,64 +171,3 @@ def _check_listing(
                 row[0].span.to(row[-1].span),
                 f"as many values as names in every row: {len(loop.targets)}",
             )
-
-
-def check_topology(declaration: syntax.Topology, report: Report) -> None:
-    """Blame every name of a topology that does not exist, and every node with a wrong shape."""
-    parameters = check_parameters(declaration.parameters, report)
-    groups: dict[str, syntax.Item] = {}
-    for statement in declaration.statements:
-        if isinstance(statement, syntax.Link):
-            continue
-        for group in statement.groups:
-            name = group.name
-            if name.text in groups:
-                line, column = _place(groups[name.text])
-                report.blame(
-                    f"{name.text!r} is declared twice",
-                    name.span,
-                    f"one declaration; the first stands at {line}:{column}",
-                )
-            groups.setdefault(name.text, group)
-            for size in group.indices:
-                check_expression(size, parameters, report)
-        if isinstance(statement, syntax.Switches):
-            abilities = [ability.text for ability in statement.abilities]
-            for i, ability in enumerate(statement.abilities):
-                if ability.text in abilities[:i]:
-                    report.blame(f"{ability.text!r} is said twice", ability.span, "once")
-    for statement in declaration.statements:
-        if not isinstance(statement, syntax.Link):
-            continue
-        scope = check_loops(statement.loops, statement.guard, parameters, report)
-        for node in (statement.src, statement.dst):
-            _check_node(node, groups, scope, report)
-        for value in (statement.count, statement.bandwidth, statement.latency):
-            if value is not None:
-                check_expression(value, scope, report)
-
-
-def _check_node(
-    node: syntax.Item, groups: dict[str, syntax.Item], scope: list[str], report: Report
-) -> None:
-    group = groups.get(node.name.text)
-    if group is None:
-        report.add(unknown("node", node.name.text, node.name.span, groups))
-    elif len(group.indices) != len(node.indices):
-        needed = len(group.indices)
-        report.blame(
-            f"{node.name.text!r} with {_count(len(node.indices))}",
-            node.span,
-            _count(needed)
-            + (f", as in {node.name.text}[{', '.join('0' * needed)}]" if needed else ""),
-        )
-    for index in node.indices:
-        check_expression(index, scope, report)
-
-
-def _count(number: int) -> str:
-    return f"{number or 'no'} {'index' if number == 1 else 'indices'}"
-
-
-def _place(node: syntax.Item) -> tuple[int, int]:
-    return node.span.source.place(node.span.start)

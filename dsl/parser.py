@@ -9,18 +9,23 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from lark import Token, UnexpectedToken
-
-from . import syntax, tables
-from .builder import HEIGHT, TooDeepError
+from . import syntax
+from .builder import HEIGHT, TooDeepError, Word
+from .collector import at_rest
 from .source import Fault, InputError, Source, Span
-from .wording import later_option, unexpected
+from .tables import END, Automaton, UnexpectedError
+from .vocabulary import (
+    CLOSING,
+    DECLARATIONS,
+    DISPENSABLE,
+    INNER,
+    OPENING,
+    SOFT,
+    STATEMENTS,
+)
+from .wording import unexpected
 from .words import Words
-
-if TYPE_CHECKING:
-    from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 DIGITS = 30
 """Most characters of a number."""
@@ -28,24 +33,6 @@ LETTERS = 100
 """Most characters of a name: files are called after some."""
 _FAULTS = 50  # More would help nobody, and a binary file has one a character.
 
-_DECLARATIONS = frozenset({"TOPOLOGY", "OPERATOR", "COLLECTIVE", "PLAN", "USE"})
-_STATEMENTS = frozenset(
-    {
-        "RANKS", "SWITCH", "LINK", "GIVEN", "WANT", "BUSBW", "SYNTHESIZE", "CHUNKS", "STEPS",
-        "ROUNDS", "SIZES", "ELEMENT", "BUDGET", "MINIMIZE", "IDENTITY", "COMMUTATIVE",
-        "IDEMPOTENT",
-    }
-)  # fmt: skip
-_SOFT = frozenset(
-    {
-        "SWITCH", "MULTICAST", "REDUCE", "IDENTITY", "COMMUTATIVE", "IDEMPOTENT", "BUSBW",
-        "SYNTHESIZE", "ON", "CHUNKS", "STEPS", "ROUNDS", "SIZES", "ELEMENT", "BUDGET",
-        "MINIMIZE", "LATENCY", "BANDWIDTH", "TIME",
-    }
-)  # fmt: skip
-_DISPENSABLE = frozenset({"LINK"})
-_OPENING = frozenset({"LPAR", "LSQB", "LBRACKET"})
-_CLOSING = frozenset({"RPAR", "RPAREN", "RSQB", "RBRACKET"})
 _PARALLEL = re.compile(r"x[0-9]*")
 
 
@@ -74,13 +61,27 @@ def parse(source: Source) -> syntax.Document:
 
 def parse_call(source: Source) -> syntax.Call:
     """The syntax tree of ``name(arguments)`` alone, as a command line has it."""
-    run = _Run(source, "call")
-    call = run.finish()
-    if run.faults or not isinstance(call, syntax.Call):
-        raise InputError(*run.faults)
+    call = _alone(source, "call")
+    assert isinstance(call, syntax.Call)
     return call
 
 
+def parse_request(source: Source) -> syntax.Request:
+    """The syntax tree of ``name(arguments) within groups`` alone, as a command line has it."""
+    request = _alone(source, "request")
+    assert isinstance(request, syntax.Request)
+    return request
+
+
+def _alone(source: Source, rule: str) -> object:
+    run = _Run(source, rule)
+    result = run.finish()
+    if run.faults:
+        raise InputError(*run.faults)
+    return result
+
+
+@at_rest()
 def recover(source: Source) -> Recovered:
     """As ``parse``, but gives back what is whole beside the faults."""
     run = _Run(source, "document")
@@ -109,11 +110,13 @@ class _Run:
     _boundary: int = 1
     _statement: int = 0
     _nested: int = 0
+    _braces: int = 0
+    _joining: bool = False  # Between the ends of a link and its speed, where x2 is a number.
 
     def finish(self) -> object:
         """Parse the text; what the start rule gives, or None if nothing whole remains."""
-        parser = tables.start(self.source.text, self.start)
-        read = Words(self.source, tables.tokens(parser), self.faults)
+        parser = Automaton(self.start)
+        read = Words(self.source, self.faults)
         words = read.words
         if len(self.faults) >= _FAULTS:
             self._too_many()
@@ -125,12 +128,12 @@ class _Run:
             if fault is None:
                 continue
             # What stands behind something unreadable does not fit, but not by its own fault.
-            if words[i - 1].value.start not in read.behind:
+            if words[i - 1].start not in read.behind:
                 self.faults.append(fault)
             if len(self.faults) >= _FAULTS:
                 self._too_many()
                 return None
-            if self.start == "call":
+            if self.start != "document":
                 return None
             i = self._resume(parser, words, i - 1)
         return self._close(parser, words)
@@ -141,86 +144,95 @@ class _Run:
         span = self.faults[-1].span
         self.faults.append(Fault("too many faults; the rest is not read", span))
 
-    def _close(self, parser: InteractiveParser, words: list[Token]) -> object:
-        at = words[-1].value.end if words else 0
-        end = Token("$END", "")
-        end.value = Span(self.source, at, at)
-        fault, result = self._push(parser, end, "", end.value)
-        if fault is None:
-            return result
-        self.faults.append(fault)
+    def _close(self, parser: Automaton, words: list[Word]) -> object:
+        at = words[-1].end if words else 0
+        end = Word(END, "", self.source, at, at)
+        try:
+            return parser.finish(end)
+        except UnexpectedError:
+            self.faults.append(unexpected("", END, parser.accepted(), end.span))
+        except TooDeepError as error:
+            self.faults.append(_too_deep(error))
         self._spoil()
-        if self.start == "call":
+        if self.start != "document":
             return None
-        tables.cut(parser, self._boundary)
-        return parser.feed_token(end)
+        parser.cut(self._boundary)
+        return parser.finish(end)
 
     # -------------------------------------------------------------------------- one token
 
-    def _feed(self, parser: InteractiveParser, words: list[Token], i: int) -> Fault | None:
+    def _feed(self, parser: Automaton, words: list[Word], i: int) -> Fault | None:
         token = words[i]
-        kind, span = token.type, token.value
-        choices = tables.choices(parser)
-        if kind not in choices:
-            if kind in _SOFT and "NAME" in choices:
-                kind = token.type = "NAME"
-            elif kind == "NAME" and "TIMES" in choices and _PARALLEL.fullmatch(token):
-                return self._parallel(parser, token)
-        if kind == "NUMBER" and len(token) > DIGITS:
-            return Fault(f"a number of {len(token)} digits", span, f"at most {DIGITS}")
-        if kind == "NAME" and len(token) > LETTERS:
-            return Fault(f"a name of {len(token)} characters", span, f"at most {LETTERS}")
-        if kind in _OPENING:
+        kind = token.type
+        choices = parser.choices()
+        if kind not in choices and kind in SOFT and "NAME" in choices:
+            kind = token.type = "NAME"
+        joining = self._joining and not self._nested and "TIMES" in choices
+        if joining and kind == "NAME" and _PARALLEL.fullmatch(token.text):
+            return self._parallel(parser, token)
+        size = len(token.text)
+        if kind == "NUMBER" and size > DIGITS:
+            return Fault(f"a number of {size} digits", token.span, f"at most {DIGITS}")
+        if kind in ("NAME", "UNIT") and size > LETTERS:
+            what = "name" if kind == "NAME" else "unit"
+            return Fault(f"a {what} of {size} characters", token.span, f"at most {LETTERS}")
+        if kind in OPENING:
             self._nested += 1
             if self._nested > HEIGHT:
-                return Fault("brackets nested too deep", span, f"at most {HEIGHT} levels")
-        elif kind in _CLOSING:
+                return Fault("brackets nested too deep", token.span, f"at most {HEIGHT} levels")
+        elif kind in CLOSING:
             self._nested -= 1
-        starts = kind in _STATEMENTS and self._nested == 0
-        fault, _ = self._push(parser, token, str(token), span)
+        starts = kind in STATEMENTS and self._nested == 0
+        if kind in INNER and "SYNTHESIZE" not in choices:
+            starts = False
+        declares = kind in DECLARATIONS and self._begins(kind)
+        fault = self._push(parser, token, token.text)
         if fault is not None:
             return fault
-        if kind in _DECLARATIONS:
-            name = words[i + 1] if i + 1 < len(words) else ""
-            self._declaration = (kind.lower(), "" if kind == "PLAN" else str(name), span.start)
-            self._boundary = len(parser.parser_state.state_stack) - 1
-            self._statement = 0
+        if starts or kind == "AT":
+            self._joining = kind in ("LINK", "WITH")
+        if declares:
+            name = words[i + 1].text if i + 1 < len(words) else ""
+            self._declaration = (kind.lower(), "" if kind == "PLAN" else name, token.start)
+            self._boundary = len(parser.states) - 1
+            self._statement = self._braces = 0
         elif kind == "LBRACE":
-            self._statement = len(parser.parser_state.state_stack)
+            self._braces += 1
+            if self._braces == 1:
+                self._statement = len(parser.states)
         elif kind == "RBRACE":
-            self._statement = 0
+            self._braces -= 1
+            if not self._braces:
+                self._statement = 0
         elif starts and self._statement:
-            self._statement = len(parser.parser_state.state_stack) - 1
+            self._statement = len(parser.states) - 1
         return None
 
-    def _push(
-        self, parser: InteractiveParser, token: Token, text: str, span: Span
-    ) -> tuple[Fault | None, object]:
-        """Feed a token; what is wrong with it, and what the text means if it was the last."""
-        try:
-            return None, parser.feed_token(token)
-        except UnexpectedToken:
-            return unexpected(text, token.type, tables.accepted(parser), span), None
-        except TooDeepError as error:
-            fault = Fault(
-                "an expression nested too deep",
-                error.span,
-                f"at most {HEIGHT} operators inside one another",
-                "write it shorter, or take it apart",
-            )
-            return fault, None
+    def _begins(self, kind: str) -> bool:
+        """Whether a word that can begin a declaration does: ``element`` is also an option."""
+        return kind != "ELEMENT" or not self._statement
 
-    def _parallel(self, parser: InteractiveParser, token: Token) -> Fault | None:
+    def _push(self, parser: Automaton, token: Word, text: str) -> Fault | None:
+        """Feed a word; what is wrong with it."""
+        try:
+            parser.feed(token)
+        except UnexpectedError:
+            return unexpected(text, token.type, parser.accepted(), token.span)
+        except TooDeepError as error:
+            return _too_deep(error)
+        return None
+
+    def _parallel(self, parser: Automaton, token: Word) -> Fault | None:
         """Feed ``x2`` as the word ``x`` and the number behind it."""
-        span = token.value
-        times, number = Token("TIMES", "x"), Token("NUMBER", token[1:])
-        times.value = Span(self.source, span.start, span.start + 1)
-        number.value = Span(self.source, span.start + 1, span.end)
-        if len(number) > DIGITS:
-            return Fault(f"a number of {len(number)} digits", number.value, f"at most {DIGITS}")
-        fault, _ = self._push(parser, times, str(token), span)
-        if fault is None and number:
-            fault, _ = self._push(parser, number, str(number), number.value)
+        middle, digits = token.start + 1, token.text[1:]
+        if len(digits) > DIGITS:
+            span = Span(self.source, middle, token.end)
+            return Fault(f"a number of {len(digits)} digits", span, f"at most {DIGITS}")
+        times = Word("TIMES", "x", self.source, token.start, middle)
+        fault = self._push(parser, times, token.text)
+        if fault is None and digits:
+            number = Word("NUMBER", digits, self.source, middle, token.end)
+            fault = self._push(parser, number, digits)
         return fault
 
     # --------------------------------------------------------------------------- recovery
@@ -230,40 +242,56 @@ class _Run:
         if self._declaration is not None:
             keyword, name, start = self._declaration
             self.broken.add((keyword, name))
-            if lost in _DISPENSABLE or (self._statement and keyword == "plan"):
+            if lost in DISPENSABLE or (self._statement and keyword == "plan"):
                 self.partial.add(start)
             else:
                 self.spoilt.add(start)
 
-    def _resume(self, parser: InteractiveParser, words: list[Token], i: int) -> int:
+    def _resume(self, parser: Automaton, words: list[Word], i: int) -> int:
         """Bring the parser back to a boundary; the position of the word to go on with."""
         # What is whole before the fault stays: let the tables take it in.
-        accepted = tables.accepted(parser)
+        accepted = parser.accepted()
         with suppress(TooDeepError):  # Then it is not whole.
             if self._statement and "RBRACE" in accepted:
-                self._statement = tables.settle(parser, "RBRACE")
+                self._statement = parser.settle(_mark("RBRACE", self.source))
             elif "USE" in accepted:
-                self._boundary = tables.settle(parser, "USE")
+                self._boundary = parser.settle(_mark("USE", self.source))
                 self._statement, self._declaration = 0, None
-        stack = parser.parser_state.value_stack
-        first = stack[self._statement - 1 : self._statement] if self._statement else ()
-        self._spoil(next((each.type for each in first if isinstance(each, Token)), ""))
+        first = parser.values[self._statement - 1 : self._statement] if self._statement else ()
+        self._spoil(next((each.type for each in first if isinstance(each, Word)), ""))
         self._nested = 0
-        start = i
-        tables.cut(parser, self._statement or self._boundary)
+        self._braces = min(self._braces, 1)
+        parser.cut(self._statement or self._boundary)
         while i < len(words):
             kind = words[i].type
-            if kind in _DECLARATIONS:
-                tables.cut(parser, self._boundary)
-                self._statement = 0
+            choices = parser.choices() if self._statement else ()
+            if kind in DECLARATIONS and (kind != "ELEMENT" or kind not in choices):
+                parser.cut(self._boundary)
+                self._statement = self._braces = 0
                 return i
-            boundary = kind in _STATEMENTS or kind == "RBRACE"
-            if self._statement:
-                choices = tables.choices(parser)
-                if boundary and kind in choices:
-                    return i
-                later = later_option(*map(str, words[i : i + 2])) and "SYNTHESIZE" in choices
-                if later and i > start:
-                    return i
+            if kind in choices and (kind == "RBRACE" or self._resumes(words, i)):
+                return i
             i += 1
         return i
+
+    def _resumes(self, words: list[Word], i: int) -> bool:
+        """Whether a statement begins at a word; ``in`` and ``at`` need the word behind them."""
+        kind = words[i].type
+        if kind in INNER:
+            following = words[i + 1].type if i + 1 < len(words) else ""
+            return following in ("PLACE", "MOST")
+        return kind in STATEMENTS
+
+
+def _mark(kind: str, source: Source) -> Word:
+    """A word that stands nowhere, to see what would follow."""
+    return Word(kind, "", source, 0, 0)
+
+
+def _too_deep(error: TooDeepError) -> Fault:
+    return Fault(
+        "an expression nested too deep",
+        error.span,
+        f"at most {HEIGHT} operators inside one another",
+        "write it shorter, or take it apart",
+    )

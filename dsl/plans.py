@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import syntax
@@ -11,9 +12,11 @@ from .units import DATA, TIME
 from .values import number, quantity, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from fractions import Fraction
 
     from .faults import Report
+    from .model import Struct
 
 _LEAST = {"chunks": 1, "steps": 0, "sizes": 0}
 _MOST = {"chunks": 10**9, "steps": 10**9, "sizes": 1 << 62}
@@ -23,43 +26,83 @@ _SECONDS = 10**12
 
 def build_limits(
     plan: syntax.Plan, report: Report, partial: bool = False
-) -> tuple[syntax.Synthesize | None, Limits]:
+) -> tuple[syntax.Synthesize | syntax.Run | None, Limits]:
     """What a plan asks for and within which limits; faults go to the report.
 
-    A partial plan lost options to syntax faults, perhaps its ``synthesize``.
+    A partial plan lost options to syntax faults, perhaps its ``synthesize``. What it forbids is
+    not among the limits: that takes the machine.
     """
     first: dict[str, syntax.Option] = {}
     for option in plan.options:
         name = _name(option)
-        if name in first:
+        if name in first and name != "forbid":
             line, column = option.span.source.place(first[name].span.start)
             report.blame(
                 f"option {name!r} twice", option.span, f"once; it stands at {line}:{column}"
             )
         first.setdefault(name, option)
-    what = first.get("synthesize")
+    what = first.get("synthesize") or first.get("run")
     if what is None and not partial:
         head = plan.span
         head = type(head)(head.source, head.start, head.start + len("plan"))
         report.blame(
-            "a plan without 'synthesize'" if plan.options else "an empty plan",
+            "a plan without 'synthesize' or 'run'" if plan.options else "an empty plan",
             head,
             "what to synthesize, as in: synthesize all_reduce(sum) on dgx1",
         )
+    run = first.get("run")
+    if run is not None:
+        if "synthesize" in first:
+            report.blame(
+                "'run' beside 'synthesize'", run.span, "one of them: a schedule by hand or a search"
+            )
+        for name in _SEARCHING:
+            if name in first:
+                report.blame(
+                    f"{name!r} beside 'run'",
+                    first[name].span,
+                    "no limits on a search: the schedule is there already",
+                    f"leave {name!r} out, or write 'synthesize' for 'run'",
+                )
     limits = Limits(
         chunks=_interval(first.get("chunks"), report),
         steps=_interval(first.get("steps"), report),
         rounds=_rounds(first.get("rounds"), report),
         sizes=_interval(first.get("sizes"), report),
-        element=_element(first.get("element"), report),
+        element=_element(first.get("element")),
         budget=_budget(first.get("budget"), report),
         objective=_objective(first.get("minimize"), report),
+        in_place="in place" in first,
+        channels=_channels(first.get("at most"), report),
+        symmetric="symmetric" in first,
     )
-    return what if isinstance(what, syntax.Synthesize) else None, limits
+    return what if isinstance(what, syntax.Synthesize | syntax.Run) else None, limits
+
+
+_NAMES = {
+    syntax.InPlace: "in place",
+    syntax.Channels: "at most",
+}
+_SEARCHING = ("chunks", "steps", "rounds", "budget", "minimize", "symmetric")
 
 
 def _name(option: syntax.Option) -> str:
-    return option.kind if isinstance(option, syntax.Interval) else type(option).__name__.lower()
+    if isinstance(option, syntax.Interval):
+        return option.kind
+    return _NAMES.get(type(option), type(option).__name__.lower())
+
+
+def _channels(option: syntax.Option | None, report: Report) -> int | None:
+    if not isinstance(option, syntax.Channels):
+        return None
+    try:
+        most = whole(option.most, {}, "the number of channels")
+        if most < 1:
+            raise BlamedError(f"at most {most} channels", option.most.span, "1 or more")
+    except BlamedError as error:
+        report.add(error.fault)
+        return None
+    return most
 
 
 def _interval(option: syntax.Option | None, report: Report) -> tuple[int, int] | None:
@@ -119,12 +162,41 @@ def _rounds(option: syntax.Option | None, report: Report) -> Fraction | None:
     return value
 
 
-def _element(option: syntax.Option | None, report: Report) -> str:
-    if not isinstance(option, syntax.Element):
-        return Limits().element
-    if option.name.text not in ELEMENT_NAMES:
-        report.add(unknown("element", option.name.text, option.name.span, ELEMENT_NAMES))
-    return option.name.text
+def _element(option: syntax.Option | None) -> str:
+    return option.name.text if isinstance(option, syntax.Element) else ""
+
+
+def settle_element(
+    plan: syntax.Plan,
+    limits: Limits,
+    struct: Struct | None,
+    structs: Collection[str],
+    report: Report,
+) -> Limits:
+    """The limits with the element that values are of: the plan's, or what the operator combines.
+
+    ``structs`` are the names of the elements that the plan could mean.
+    """
+    option = next((each for each in plan.options if isinstance(each, syntax.Element)), None)
+    if option is None:
+        return replace(limits, element=struct.name if struct else Limits().element)
+    name = option.name
+    if struct is not None and name.text != struct.name:
+        report.blame(
+            f"element {name.text} with an operator on {struct.name}",
+            name.span,
+            f"{struct.name}",
+            "leave the element out: the operator says it",
+        )
+    elif struct is None and name.text in structs and name.text not in ELEMENT_NAMES:
+        report.blame(
+            f"element {name.text} with an operator that does not combine it",
+            name.span,
+            f"one of {', '.join(ELEMENT_NAMES)}",
+        )
+    elif struct is None and name.text not in ELEMENT_NAMES:
+        report.add(unknown("element", name.text, name.span, ELEMENT_NAMES))
+    return limits
 
 
 def _budget(option: syntax.Option | None, report: Report) -> Fraction | None:

@@ -2,188 +2,130 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from . import syntax
-from .calls import match_arguments, parameter_values
-from .collectives import build_collective, check_collective, operators_of
-from .faults import Report, unknown
+from .algebra import Algebra
+from .calls import match_arguments, parameter_values, pass_on
+from .collective_checks import check_collective, operators_of
+from .collectives import build_collective
+from .faults import Report
+from .groups import build_groups, check_groups
+from .handwriting import check_call, resolve_schedule
+from .machines import Machines
 from .model import Problem
-from .names import check_topology
-from .operators import build_operator
-from .plans import build_limits
-from .printer import render_call
-from .source import Fault
-from .standard import names as library_names
-from .standard import standard
-from .topologies import build_topology
+from .nodes import check_topology
+from .plans import build_limits, settle_element
 
 if TYPE_CHECKING:
-    from .model import Collective, Limits, Operator, Topology
+    from collections.abc import Mapping
 
-D = TypeVar("D", syntax.Topology, syntax.Operator, syntax.Collective)
-_TYPES: dict[str, type] = {
-    "topology": syntax.Topology,
-    "operator": syntax.Operator,
-    "collective": syntax.Collective,
-}
+    from .machines import Built
+    from .model import Collective, Handwritten, Operator, Topology
+    from .scopes import Scopes
+    from .units import Value
 
 
 @dataclass(slots=True)
 class Resolver:
-    """The declarations of one text over those of the library.
+    """The declarations of a text and of the files it uses, over those of the library.
 
-    ``broken`` are declarations with syntax faults, as (keyword, name): what refers to them is not
-    blamed again. Those that start at an offset in ``partial`` are checked as far as they go.
+    ``partial`` are the offsets of the main text's declarations that lost a statement to a syntax
+    fault: they are checked as far as they go.
     """
 
-    document: syntax.Document
-    broken: frozenset[tuple[str, str]] = frozenset()
+    scopes: Scopes
+    report: Report
+    plans: tuple[syntax.Plan, ...] = ()
     partial: frozenset[int] = frozenset()
-    report: Report = field(default_factory=Report)
-    warnings: list[Fault] = field(default_factory=list)
-    _own: dict[tuple[str, str], syntax.Declaration] = field(default_factory=dict)
-    _sound: dict[tuple[str, str, bool], bool] = field(default_factory=dict)
-    _operators: dict[tuple[str, bool], Operator | None] = field(default_factory=dict)
-    _machines: dict[str, tuple[Topology | None, Report]] = field(default_factory=dict)
+    machines: Machines = field(init=False)
+    algebra: Algebra = field(init=False)
+    _sound: dict[int, tuple[syntax.Named, bool]] = field(default_factory=dict)
 
-    # ----------------------------------------------------------------------- declarations
+    def __post_init__(self) -> None:
+        self.machines = Machines(self._machine, self.report)
+        self.algebra = Algebra(self.find, self.scopes, self.report)
 
-    def declare(self) -> None:
-        """Note the text's declarations, blame those that clash, and check each for itself."""
-        for declaration in self.document.declarations:
-            if isinstance(declaration, syntax.Use):
-                self.report.blame(
-                    "this version does not have 'use'",
-                    declaration.span,
-                    remedy="copy the declarations into this file",
-                )
-            if isinstance(declaration, syntax.Use | syntax.Plan):
-                continue
-            kind, name = _kind(declaration), declaration.name
-            known = self._own.get((kind, name.text))
-            if known is not None:
-                line, column = name.span.source.place(known.span.start)
-                self.report.blame(
-                    f"{kind} {name.text!r} is declared twice",
-                    name.span,
-                    f"one {kind} of a name; the first stands at {line}:{column}",
-                )
-                continue
-            self._own[kind, name.text] = declaration
-            if standard(kind, name.text) is not None:
-                self.warnings.append(
-                    Fault(
-                        f"{kind} {name.text!r} takes the place of the library's",
-                        name.span,
-                        remedy="give it another name if that is not meant",
-                    )
-                )
-        for declaration in self._own.values():
+    def check(self) -> None:
+        """Check every declaration of the texts for itself."""
+        for declaration in self.scopes.declared():
             self._check(declaration)
 
-    def names(self, kind: str) -> tuple[str, ...]:
-        """What the text itself declares of a kind, in order."""
-        return tuple(name for each, name in self._own if each == kind)
-
-    def _check(self, declaration: syntax.Declaration) -> bool:
+    def _check(self, declaration: syntax.Named) -> bool:
         """Whether a declaration holds for itself; blamed once."""
-        kind, name = _kind(declaration), declaration.name.text  # type: ignore[union-attr]
-        key = (kind, name, self._own.get((kind, name)) is declaration)
-        if key not in self._sound:
-            before = len(self.report.faults)
-            if isinstance(declaration, syntax.Topology):
+        known = self._sound.get(id(declaration))
+        if known is not None:
+            return known[1]
+        # A declaration that meets itself on the way is not its own fault.
+        self._sound[id(declaration)] = declaration, True
+        before = len(self.report.faults)
+        match declaration:
+            case syntax.Topology() | syntax.Derived() | syntax.Imported():
                 check_topology(declaration, self.report)
-            elif isinstance(declaration, syntax.Collective):
+            case syntax.Collective():
                 check_collective(declaration, self.report)
-            elif isinstance(declaration, syntax.Operator):
-                self._operators[name, key[2]] = build_operator(declaration, self.report)
-            self._sound[key] = len(self.report.faults) == before
-        return self._sound[key]
+            case syntax.Struct() | syntax.Operator():
+                self.algebra.check(declaration)
+            case syntax.Schedule():
+                check_call(self, declaration)
+        sound = len(self.report.faults) == before
+        self._sound[id(declaration)] = declaration, sound
+        return sound
 
-    def find(self, kind: str, type_: type[D], name: syntax.Name) -> D | None:
-        """The declaration that a name means: the text's own, else the library's."""
-        if (kind, name.text) in self.broken:
-            return None
-        found = self._own.get((kind, name.text))
-        if found is None:
-            found = standard(kind, name.text)
-            if found is None:
-                known = [*self.names(kind), *library_names(kind)]
-                self.report.add(unknown(kind, name.text, name.span, known))
-        if isinstance(found, type_) and self._check(found):
+    def find(self, kind: str, name: syntax.Name) -> syntax.Named | None:
+        """What a name means, if it is there and holds for itself."""
+        found = self.scopes.find(kind, name)
+        return found if found is not None and self._check(found) else None
+
+    def _machine(self, name: syntax.Name) -> syntax.Machine | None:
+        found = self.find("topology", name)
+        if isinstance(found, syntax.Topology | syntax.Derived | syntax.Imported):
             return found
         return None
 
-    # -------------------------------------------------------------------------- instances
+    # ----------------------------------------------------------------------------- machines
 
     def topologies(self) -> dict[str, Topology | None]:
-        """Every topology of the text that needs no arguments; None where it has faults."""
+        """Every topology of the main text that needs no arguments; None where it has faults."""
         result: dict[str, Topology | None] = {}
-        for declaration in self._own.values():
-            if not isinstance(declaration, syntax.Topology):
+        for declaration in self.scopes.own("topology"):
+            parameters = getattr(declaration, "parameters", ())
+            if any(each.default is None for each in parameters):
                 continue
-            if any(each.default is None for each in declaration.parameters):
+            if declaration.span.start in self.partial:
+                if isinstance(declaration, syntax.Topology) and self._check(declaration):
+                    self.machines.check_partly(declaration)
                 continue
             call = syntax.Call(declaration.name, (), declaration.name.span)
-            if declaration.span.start not in self.partial:
-                result[declaration.name.text] = self.topology(call)
-            elif self._check(declaration):
-                inner = Report()
-                scope, _ = parameter_values(declaration.parameters, {}, self.report, inner)
-                if not inner.faults:
-                    build_topology(declaration, "", scope, (), self.report, whole_text=False)
+            result[declaration.name.text] = self.topology(call)
         return result
 
     def topology(self, call: syntax.Call) -> Topology | None:
         """The machine that a call names."""
-        declaration = self.find("topology", syntax.Topology, call.name)
-        if declaration is None:
-            return None
-        bound = match_arguments(declaration.parameters, call, "topology", self.report)
-        if bound is None:
-            return None
-        before = len(self.report.faults)
-        inner = Report()
-        scope, assumed = parameter_values(declaration.parameters, bound, self.report, inner)
-        if inner.faults or len(self.report.faults) > before:
-            self._pass_on(inner, call)
-            return None
-        name = render_call(call)
-        if name not in self._machines:
-            topology = build_topology(declaration, name, scope, assumed, inner)
-            self._machines[name] = (topology, inner)
-        topology, inner = self._machines[name]
-        self._pass_on(inner, call)
-        return topology
+        built = self.machines.built(call)
+        return None if built is None else built.topology
 
-    def _pass_on(self, inner: Report, call: syntax.Call) -> None:
-        """Blame the call, not the library's text, for what came of the call's arguments."""
-        own = call.span.source
-        for fault in inner.faults:
-            if fault.span is None or fault.span.source is not own:
-                name = render_call(call)
-                self.report.blame(
-                    f"{name}: {fault.message}", call.span, fault.expected, fault.remedy
-                )
-            elif call.arguments:
-                message = f"{fault.message}, in {render_call(call)}"
-                self.report.blame(message, fault.span, fault.expected, fault.remedy)
-            else:
-                self.report.add(fault)
+    # -------------------------------------------------------------------------- collectives
 
     def collective(
-        self, call: syntax.Call, ranks: int | None
+        self,
+        call: syntax.Call,
+        ranks: int | None,
+        groups: syntax.Groups | None = None,
+        scope: Mapping[str, Value] | None = None,
     ) -> tuple[Collective | None, Operator | None]:
-        """What a call of a collective means over so many ranks (None: unknown, check only)."""
-        declaration = self.find("collective", syntax.Collective, call.name)
-        if declaration is None:
+        """What a call of a collective means over so many ranks (None: unknown, check only).
+
+        ``scope`` is what names in its arguments mean.
+        """
+        declaration = self.find("collective", call.name)
+        if not isinstance(declaration, syntax.Collective):
             return None, None
+        before = len(self.report.faults)
         bound = match_arguments(declaration.parameters, call, "collective", self.report)
         if bound is None:
             return None, None
-        before = len(self.report.faults)
         names = operators_of(declaration)
         if len(names) > 1:
             self.report.blame(
@@ -195,64 +137,106 @@ class Resolver:
         for name in names:
             argument = bound.get(name)
             if argument is not None:
-                operator = self._operator(argument)
+                operator = self.algebra.operator(argument.value, scope)
         plain = tuple(each for each in declaration.parameters if each.name.text not in names)
         inner = Report()
-        scope, _ = parameter_values(plain, bound, self.report, inner)
-        self._pass_on(inner, call)
-        for name, value in scope.items():
+        values, _ = parameter_values(plain, bound, self.report, inner, scope)
+        pass_on(inner, call, self.report)
+        for name, value in values.items():
             argument = bound.get(name)
             if type(value) is not int and argument is not None:
                 self.report.blame(
                     f"{name!r} is not a whole number", argument.span, "a whole number"
                 )
+        if groups is not None:
+            check_groups(groups, scope or {}, self.report)
         if ranks is None or len(self.report.faults) > before or (names and operator is None):
             return None, None
+        within = build_groups(groups, ranks, dict(scope or {}), self.report) if groups else ()
+        if within is None:
+            return None, None
+        _require_folds(declaration, operator, call, self.report)
         arguments = (
-            *([operator.name] if operator is not None else []),
-            *(str(scope[each.name.text]) for each in plain),
+            *([str(operator)] if operator is not None else []),
+            *(str(values[each.name.text]) for each in plain),
         )
         inner = Report()
-        collective = build_collective(declaration, arguments, scope, ranks, inner)
-        self._pass_on(inner, call)
+        collective = build_collective(declaration, arguments, values, ranks, inner, within)
+        pass_on(inner, call, self.report)
+        if len(self.report.faults) > before:
+            return None, None
         return collective, operator
 
-    def _operator(self, argument: syntax.Argument) -> Operator | None:
-        if not isinstance(argument.value, syntax.Name):
-            known = [*self.names("operator"), *library_names("operator")]
-            self.report.blame(
-                "a value where an operator is needed",
-                argument.value.span,
-                f"one of {', '.join(sorted(set(known)))}",
+    # -------------------------------------------------------------------------------- plans
+
+    def forbidding(self, built: Built, plan: syntax.Plan) -> Built | None:
+        """The machine without the links that a plan forbids."""
+        for option in plan.options:
+            if isinstance(option, syntax.Forbid):
+                less = self.machines.remove(built, option.connections)
+                if less is None:
+                    return None
+                built = less
+        return built
+
+    def tasks(self) -> tuple[Problem | Handwritten, ...]:
+        """What every plan of the main text asks for, as far as it has no faults."""
+        asked = map(self._task, self.plans)
+        return tuple(task for task in asked if task is not None)
+
+    def _task(self, plan: syntax.Plan) -> Problem | Handwritten | None:
+        wanted, limits = build_limits(plan, self.report, plan.span.start in self.partial)
+        if isinstance(wanted, syntax.Run):
+            made = resolve_schedule(self, wanted.schedule, limits, plan)
+            return (
+                None if made is None else replace(made, problem=self._settled(plan, made.problem))
             )
+        if wanted is None:
             return None
-        declaration = self.find("operator", syntax.Operator, argument.value)
-        if declaration is None:
+        built = self.machines.built(wanted.topology)
+        if built is not None:
+            built = self.forbidding(built, plan)
+        ranks = None if built is None else len(built.topology.ranks)
+        collective, operator = self.collective(wanted.collective, ranks, wanted.groups)
+        if built is None or collective is None:
             return None
-        own = self._own.get(("operator", argument.value.text)) is declaration
-        return self._operators[argument.value.text, own]
+        return self._settled(plan, Problem(built.topology, collective, operator, limits))
 
-    def problem(self, wanted: syntax.Synthesize, limits: Limits) -> Problem | None:
-        """The whole question, or None and faults."""
-        topology = self.topology(wanted.topology)
-        ranks = None if topology is None else len(topology.ranks)
-        collective, operator = self.collective(wanted.collective, ranks)
-        if topology is None or collective is None:
-            return None
-        return Problem(topology, collective, operator, limits)
-
-    def plans(self) -> tuple[Problem, ...]:
-        """Every plan of the text that has no faults."""
-        problems = []
-        for plan in self.document.declarations:
-            if isinstance(plan, syntax.Plan):
-                partial = plan.span.start in self.partial
-                wanted, limits = build_limits(plan, self.report, partial)
-                problem = self.problem(wanted, limits) if wanted is not None else None
-                if problem is not None:
-                    problems.append(problem)
-        return tuple(problems)
+    def _settled(self, plan: syntax.Plan, problem: Problem) -> Problem:
+        """The problem with its element and with what its plan forbade."""
+        operator = problem.operator
+        struct = None if operator is None else operator.struct
+        names = self.scopes.names("element", plan.span.source)
+        limits = settle_element(plan, problem.limits, struct, names, self.report)
+        return replace(problem, limits=replace(limits, forbidden=_forbidden(plan)))
 
 
-def _kind(declaration: syntax.Declaration) -> str:
-    return next(kind for kind, type_ in _TYPES.items() if isinstance(declaration, type_))
+def _forbidden(plan: syntax.Plan) -> tuple[tuple[str, str], ...]:
+    """The links that a plan forbids, as it wrote them."""
+    found: list[tuple[str, str]] = []
+    for option in plan.options:
+        for each in option.connections if isinstance(option, syntax.Forbid) else ():
+            texts = [
+                end.span.source.text[end.span.start : end.span.end]
+                for end in (each.src, each.dst or each.src)
+            ]
+            found.append((texts[0], texts[1]))
+            if each.both:
+                found.append((texts[1], texts[0]))
+    return tuple(found)
+
+
+def _require_folds(
+    declaration: syntax.Collective, operator: Operator | None, call: syntax.Call, report: Report
+) -> None:
+    """Blame an operator that prepares or finishes where a wanted value is a plain copy."""
+    if operator is None or not (operator.prepare or operator.finish):
+        return
+    wants = [each for each in declaration.statements if isinstance(each, syntax.Want)]
+    if any(isinstance(each.value, syntax.Item) for each in wants):
+        report.blame(
+            f"operator {operator} changes values, and {call.name.text!r} also wants plain copies",
+            call.span,
+            "a collective whose wanted values all combine",
+            "take an operator without 'prepare' and 'finish'",
+        )

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text and the name under which messages speak of it (a path, or ``command line``)."""
+    """A text and the name under which messages speak of it (a path, or ``command line``).
+
+    ``path`` is the file it was read from, ``root`` the folder that it may name files of.
+    """
 
     name: str
     text: str = field(repr=False)
+    path: Path | None = field(default=None, repr=False, compare=False)
+    root: Path | None = field(default=None, repr=False, compare=False)
     starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -1,115 +1,113 @@
-"""A topology's text with values for its parameters, made into the model."""
+"""A topology's own text with values for its parameters: nodes, parts and links."""
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
-from itertools import product
-from typing import TYPE_CHECKING, TypeVar
+from math import prod
+from typing import TYPE_CHECKING
 
-from . import syntax
-from .faults import BlamedError, LimitError
+from . import drafts, syntax
+from .drafts import Draft
+from .faults import BlamedError
+from .indices import names
+from .layout import Group, Instances, Layout
 from .loops import Allowance, Loops
-from .model import Link, Rank, Switch, Topology
-from .speeds import read_bandwidth, read_count, read_latency
+from .model import Link, Rank, Switch
 from .values import whole
+from .wiring import Wiring, too_many_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from fractions import Fraction
 
     from .faults import Report
-    from .source import Fault, Span
     from .values import Scope
 
-T = TypeVar("T")
 
-NODES = 65_536
-"""Most ranks and switches of a topology."""
-LINKS = 1_000_000
-"""Most directed links of a topology."""
-
-
-def build_topology(
+def draw_topology(
     declaration: syntax.Topology,
-    name: str,
     scope: Scope,
-    assumed: tuple[tuple[str, str], ...],
+    machine: Callable[[syntax.Call], Draft | None],
     report: Report,
-    whole_text: bool = True,
-) -> Topology | None:
-    """The machine that a declaration describes for these parameters, or None and faults.
+) -> Draft | None:
+    """What a declaration describes for these parameters, or None and faults.
 
-    ``name`` is what the machine is called, ``assumed`` what its parameters were left to. Without
-    its whole text (a link is unreadable) the rest is checked, but there is no machine.
+    ``machine`` builds the machine of a part, and blames what is wrong with it. What the drawing
+    assumes is in it; what its own parameters were left to is not.
     """
-    build = _Build(declaration, scope, report)
-    if not build.nodes() or not build.join() or not whole_text:
-        return None
-    if build.silent:
-        assumed = (*assumed, ("latency", "0 s"))
-    if not build.connected():
-        return None
-    return Topology(
-        name, tuple(build.ranks), tuple(build.switches), tuple(build.links.values()), assumed
-    )
+    build = _Build(declaration, scope, machine, report)
+    return build.draft() if build.arrange() and build.join() else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Nodes that share a name: the number of the first, and how many along each index."""
+class _Piece:
+    """One group or part: what declares it, its shape, and the machine of a part."""
 
-    first: int
+    statement: syntax.Ranks | syntax.Switches | syntax.Part
+    group: syntax.Item
     shape: tuple[int, ...]
+    inner: Draft | None = None
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def ranks(self) -> int:
+        own = isinstance(self.statement, syntax.Ranks)
+        return self.size * (own if self.inner is None else len(self.inner.ranks))
+
+    @property
+    def switches(self) -> int:
+        own = isinstance(self.statement, syntax.Switches)
+        return self.size * (own if self.inner is None else len(self.inner.switches))
 
 
 @dataclass(slots=True)
 class _Build:
     declaration: syntax.Topology
     scope: Scope
+    machine: Callable[[syntax.Call], Draft | None]
     report: Report
+    pieces: list[_Piece] = field(default_factory=list)
     ranks: list[Rank] = field(default_factory=list)
     switches: list[Switch] = field(default_factory=list)
-    groups: dict[str, _Group] = field(default_factory=dict)
     links: dict[tuple[int, int], Link] = field(default_factory=dict)
+    layout: Layout = field(init=False)
     allowance: Allowance = field(default_factory=Allowance)
     silent: bool = False
 
+    def draft(self) -> Draft:
+        """What has been built."""
+        assumed = [
+            (f"{piece.group.name.text}.{name}", value)
+            for piece in self.pieces
+            if piece.inner is not None
+            for name, value in piece.inner.assumed
+        ]
+        if self.silent:
+            assumed.append(("latency", "0 s"))
+        depths = [1 + piece.inner.depth for piece in self.pieces if piece.inner is not None]
+        return Draft(
+            tuple(self.ranks),
+            tuple(self.switches),
+            self.links,
+            self.layout,
+            tuple(assumed),
+            max(depths, default=0),
+        )
+
     # ------------------------------------------------------------------------------ nodes
 
-    def nodes(self) -> bool:
-        """Number the ranks, then the switches."""
+    def arrange(self) -> bool:
+        """Number the ranks, then the switches, each in the order of the text."""
         before = len(self.report.faults)
-        shapes: list[tuple[syntax.Ranks | syntax.Switches, syntax.Item, tuple[int, ...]]] = []
-        total = 0
-        for statement in self.declaration.statements:
-            if isinstance(statement, syntax.Link):
-                continue
-            for group in statement.groups:
-                shape = self._shape(group)
-                if shape is None:
-                    continue
-                size = 1
-                for extent in shape:
-                    size *= extent
-                total += size
-                if total > NODES:
-                    self.report.blame(f"{total} ranks and switches", group.span, f"at most {NODES}")
-                    return False
-                shapes.append((statement, group, shape))
-        for statement, group, shape in shapes:
-            if isinstance(statement, syntax.Ranks):
-                self.groups[group.name.text] = _Group(len(self.ranks), shape)
-                self.ranks += [Rank(name, group.span) for name in _names(group, shape)]
-        for statement, group, shape in shapes:
-            if isinstance(statement, syntax.Switches):
-                first = len(self.ranks) + len(self.switches)
-                self.groups[group.name.text] = _Group(first, shape)
-                abilities = {ability.text for ability in statement.abilities}
-                self.switches += [
-                    Switch(name, "multicast" in abilities, "reduce" in abilities, group.span)
-                    for name in _names(group, shape)
-                ]
+        if not self._measure():
+            return False
+        ranks = sum(piece.ranks for piece in self.pieces)
+        members: dict[str, Group | Instances] = {}
+        for piece in self.pieces:
+            members[piece.group.name.text] = self._place(piece, ranks)
+        self.layout = Layout(members, ranks, len(self.switches))
         if not self.ranks and len(self.report.faults) == before:
             self.report.blame(
                 f"topology {self.declaration.name.text!r} has no ranks",
@@ -117,6 +115,35 @@ class _Build:
                 "at least one rank, as in: ranks gpu[8]",
             )
         return len(self.report.faults) == before
+
+    def _measure(self) -> bool:
+        """Find out what there is to place; whether all of it can be. Nothing is built yet."""
+        nodes = links = 0
+        unknown = False
+        for statement in self.declaration.statements:
+            if isinstance(statement, syntax.Link):
+                continue
+            part = isinstance(statement, syntax.Part)
+            inner = self.machine(statement.machine) if isinstance(statement, syntax.Part) else None
+            groups = (statement.group,) if isinstance(statement, syntax.Part) else statement.groups
+            for group in groups:
+                shape = self._shape(group)
+                unknown |= part and inner is None
+                if shape is None or (part and inner is None):
+                    continue
+                piece = _Piece(statement, group, shape, inner)
+                nodes += piece.ranks + piece.switches
+                if nodes > drafts.NODES:
+                    self.report.blame(
+                        f"{nodes} ranks and switches", group.span, f"at most {drafts.NODES}"
+                    )
+                    return False
+                links += 0 if inner is None else piece.size * len(inner.links)
+                if links > drafts.LINKS:
+                    self.report.add(too_many_links(statement).fault)
+                    return False
+                self.pieces.append(piece)
+        return not unknown
 
     def _shape(self, group: syntax.Item) -> tuple[int, ...] | None:
         shape = []
@@ -134,155 +161,63 @@ class _Build:
             shape.append(size)
         return tuple(shape) if len(shape) == len(group.indices) else None
 
+    def _place(self, piece: _Piece, ranks: int) -> Group | Instances:
+        """Put a piece behind what is there; ``ranks`` is how many there are in the end."""
+        rank, switch = len(self.ranks), ranks + len(self.switches)
+        span = piece.group.span
+        called = names(piece.group.name.text, piece.shape)
+        inner, statement = piece.inner, piece.statement
+        if inner is not None:
+            for name in called:
+                self.ranks += [Rank(f"{name}.{each.name}", span) for each in inner.ranks]
+                self.switches += [
+                    Switch(f"{name}.{each.name}", each.multicast, each.reduce, span)
+                    for each in inner.switches
+                ]
+            return Instances(piece.shape, inner.layout, rank, switch)
+        if isinstance(statement, syntax.Switches):
+            abilities = {ability.text for ability in statement.abilities}
+            able = "multicast" in abilities, "reduce" in abilities
+            self.switches += [Switch(name, *able, span) for name in called]
+            return Group(piece.shape, range(switch, switch + len(called)))
+        self.ranks += [Rank(name, span) for name in called]
+        return Group(piece.shape, range(rank, rank + len(called)))
+
     # ------------------------------------------------------------------------------ links
 
     def join(self) -> bool:
-        """Lay every link."""
+        """Lay every link: first those inside the parts."""
         before = len(self.report.faults)
+        for piece in self.pieces:
+            if piece.inner is not None:
+                self._repeat(piece, piece.inner)
         for statement in self.declaration.statements:
             if isinstance(statement, syntax.Link):
-                try:
-                    self._lay(statement)
-                except BlamedError as error:
-                    self.report.add(error.fault)
+                loops = Loops(
+                    statement.loops, statement.guard, self.allowance, parts=self.layout.parts
+                )
+                wiring = Wiring(statement, self.layout, self.called, self.links)
+                loops.each(self.scope, wiring.lay, self.report)
+                self.silent |= statement.latency is None
         return len(self.report.faults) == before
 
-    def _lay(self, statement: syntax.Link) -> None:
-        blamed: set[Span] = set()
-        loops = Loops(statement.loops, statement.guard, self.allowance)
-        for scope in loops.run(self.scope):
-            for fault in self._pair(statement, scope):
-                # One message a place: the loop would say the same of every turn.
-                span = fault.span
-                if span is not None and span not in blamed:
-                    blamed.add(span)
-                    where = loops.where(scope)
-                    self.report.blame(fault.message + where, span, fault.expected, fault.remedy)
-        loops.blame_empty(self.report)
+    def _repeat(self, piece: _Piece, inner: Draft) -> None:
+        """Lay a part's links in each of its instances: the same ones, further on."""
+        member = self.layout.members[piece.group.name.text]
+        assert isinstance(member, Instances)
+        links, span = self.links, piece.statement.span
+        nodes = range(len(inner.ranks) + len(inner.switches))
+        speeds = [
+            (each.src, each.dst, each.count, each.bandwidth, each.latency)
+            for each in inner.links.values()
+        ]
+        for instance in range(piece.size):
+            at = [member.number(instance, node) for node in nodes]
+            for a, b, count, bandwidth, latency in speeds:
+                src, dst = at[a], at[b]
+                links[src, dst] = Link(src, dst, count, bandwidth, latency, span)
 
-    def _pair(self, statement: syntax.Link, scope: Scope) -> list[Fault]:
-        """Lay one turn's links; what is wrong with each part of the statement."""
-        faults: list[Fault] = []
-
-        def read(part: Callable[..., T], *values: object) -> T | None:
-            try:
-                return part(*values)
-            except LimitError:
-                raise
-            except BlamedError as error:
-                faults.append(error.fault)
-                return None
-
-        src = read(self._node, statement.src, scope)
-        dst = read(self._node, statement.dst, scope)
-        count = read(read_count, statement, scope)
-        bandwidth = read(read_bandwidth, statement, scope)
-        latency = read(read_latency, statement, scope)
-        self.silent |= statement.latency is None
-        if src is None or dst is None:
-            return faults
-        read(self._check_ends, statement, src, dst)
-        if count is None or bandwidth is None or latency is None or faults:
-            return faults
-        read(self._link, statement, src, dst, count, bandwidth, latency)
-        if statement.both and not faults:
-            read(self._link, statement, dst, src, count, bandwidth, latency)
-        return faults
-
-    def _check_ends(self, statement: syntax.Link, src: int, dst: int) -> None:
-        if src == dst:
-            raise BlamedError(
-                f"a link from {self._called(src)} to itself",
-                statement.span,
-                "two nodes that differ",
-                "leave such turns of a loop out with a guard: if i != j",
-            )
-
-    def _link(
-        self,
-        statement: syntax.Link,
-        src: int,
-        dst: int,
-        count: int,
-        bandwidth: Fraction,
-        latency: Fraction,
-    ) -> None:
-        known = self.links.get((src, dst))
-        if known is not None and known.span is not None:
-            line, column = known.span.source.place(known.span.start)
-            same = known.span == statement.span
-            raise BlamedError(
-                f"duplicate link {self._called(src)} -> {self._called(dst)}",
-                statement.span,
-                "one link from a node to another; the first "
-                + ("comes from the same statement" if same else "stands")
-                + f" at {line}:{column}",
-                "write parallel links as x2",
-            )
-        if len(self.links) >= LINKS:
-            raise LimitError("too many links", statement.span, f"at most {LINKS}")
-        self.links[src, dst] = Link(src, dst, count, bandwidth, latency, statement.span)
-
-    def _node(self, node: syntax.Item, scope: Scope) -> int:
-        group = self.groups[node.name.text]
-        number = 0
-        for index, size in zip(node.indices, group.shape, strict=True):
-            at = whole(index, scope, "an index")
-            if not 0 <= at < size:
-                raise BlamedError(
-                    f"index {at} of {node.name.text!r} is out of range",
-                    index.span,
-                    f"0 to {size - 1}" if size > 1 else "0",
-                )
-            number = number * size + at
-        return group.first + number
-
-    def _called(self, node: int) -> str:
+    def called(self, node: int) -> str:
+        """The name of a node."""
         ranks = len(self.ranks)
         return self.ranks[node].name if node < ranks else self.switches[node - ranks].name
-
-    # ----------------------------------------------------------------------- reachability
-
-    def connected(self) -> bool:
-        """Blame ranks that another rank cannot reach."""
-        forward: dict[int, list[int]] = {}
-        backward: dict[int, list[int]] = {}
-        for src, dst in self.links:
-            forward.setdefault(src, []).append(dst)
-            backward.setdefault(dst, []).append(src)
-        for ways, outward in ((forward, True), (backward, False)):
-            lost = self._missing(ways)
-            if lost:
-                self._blame_lost(lost, outward)
-                return False
-        return True
-
-    def _blame_lost(self, lost: list[int], outward: bool) -> None:
-        first, other = self.ranks[0].name, self.ranks[lost[0]].name
-        src, dst = (first, other) if outward else (other, first)
-        more = f" (nor {len(lost) - 1} more)" if len(lost) > 1 else ""
-        span = self.ranks[lost[0]].span or self.declaration.name.span
-        self.report.blame(
-            f"no links lead from {src} to {dst}" + (more if outward else ""),
-            span,
-            "every rank can be reached from every other",
-            f"add a link {'to' if outward else 'from'} {other}",
-        )
-
-    def _missing(self, ways: dict[int, list[int]]) -> list[int]:
-        seen = {0}
-        todo = deque(seen)
-        while todo:
-            for node in ways.get(todo.popleft(), ()):
-                if node not in seen:
-                    seen.add(node)
-                    todo.append(node)
-        return [rank for rank in range(len(self.ranks)) if rank not in seen]
-
-
-def _names(group: syntax.Item, shape: tuple[int, ...]) -> list[str]:
-    """The names of a group's nodes in the order of their numbers: ``chip[1, 2]``."""
-    if not shape:
-        return [group.name.text]
-    places = product(*map(range, shape))
-    return [f"{group.name.text}[{', '.join(map(str, place))}]" for place in places]

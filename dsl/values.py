@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from .source import Span
     from .units import Dimension
 
-_BITS = 4096  # No machine needs larger numbers, and a tower of powers must not fill the memory.
+_MOST_BITS = (
+    4096  # No machine needs larger numbers, and a tower of powers must not fill the memory.
+)
 
-FUNCTIONS = {"min": 2, "max": 2, "abs": 1}
-"""Functions of expressions and how many arguments each takes."""
+FUNCTIONS = {"min": 2, "max": 2, "abs": 1, "log2": 1}
+"""Functions of expressions and how many arguments each takes; ``log2`` rounds down."""
 
 Scope = dict[str, Value]
 
 
 def evaluate(
-    expression: syntax.Expression, scope: Mapping[str, Value], exact: bool = False
+    expression: syntax.Expression | syntax.Range, scope: Mapping[str, Value], exact: bool = False
 ) -> Value:
-    """The value of an expression; raises ``BlamedError``.
+    """The value of an expression; raises ``BlamedError``, for a range and a node too.
 
     ``/`` between two whole numbers rounds down, as an index needs it, unless ``exact``.
     Conditions are ``bool``.
@@ -61,13 +63,25 @@ def evaluate(
         if expression.operation == "not":
             return not _condition(operand, expression.operand)
         _number_like(operand, expression.operand)
+        if expression.operation == "~":
+            return ~_bit_pattern(operand, expression.operand)
         if isinstance(operand, Quantity):
             return Quantity(-operand.value, operand.dimension)
         return -operand
-    return _apply(expression, [evaluate(each, scope, exact) for each in expression.arguments])
+    if isinstance(expression, syntax.Apply):
+        return _apply(expression, [evaluate(each, scope, exact) for each in expression.arguments])
+    raise BlamedError(*misplaced(expression))
 
 
-def whole(expression: syntax.Expression, scope: Mapping[str, Value], what: str) -> int:
+def misplaced(expression: syntax.Range | syntax.Reference) -> tuple[str, Span, str]:
+    """What to say of a range or a node that stands where one number is needed."""
+    what = "a range" if isinstance(expression, syntax.Range) else "a node"
+    return f"{what} where one number is needed", expression.span, "a number"
+
+
+def whole(
+    expression: syntax.Expression | syntax.Range, scope: Mapping[str, Value], what: str
+) -> int:
     """The value of an expression that must be a whole number; ``what`` names it in the fault."""
     value = evaluate(expression, scope)
     if type(value) is int:
@@ -139,6 +153,9 @@ _FAST = {
 }
 
 
+_BITS = {"&": int.__and__, "|": int.__or__, "^": int.__xor__, "<<": None, ">>": int.__rshift__}
+
+
 def _kind(value: Value) -> str:
     if type(value) is bool:
         return "a condition"
@@ -181,6 +198,8 @@ def _binary(expression: syntax.Binary, left: Value, right: Value, exact: bool) -
             return _value(a + b if operation == "+" else a - b, mine)
         order = (a > b) - (a < b)
         return _FAST[operation](order, 0)
+    if operation in _BITS:
+        return _bitwise(expression, left, right)
     if operation == "*":
         _bounded(expression, a, b)
         return _value(a * b, (mine[0] + theirs[0], mine[1] + theirs[1]))
@@ -205,6 +224,27 @@ def _value(number: Fraction | int, dimension: Dimension) -> Value:
     return number.numerator if number.denominator == 1 else number
 
 
+def _bitwise(expression: syntax.Binary, left: Value, right: Value) -> int:
+    a = _bit_pattern(left, expression.left)
+    b = _bit_pattern(right, expression.right)
+    if expression.operation in ("<<", ">>") and b < 0:
+        raise BlamedError(f"a shift by {b}", expression.right.span, "0 or more")
+    compute = _BITS[expression.operation]
+    if compute is None:
+        if a.bit_length() + b > _MOST_BITS:
+            raise BlamedError("a number too large", expression.span, f"less than 2 ** {_MOST_BITS}")
+        return a << b
+    return compute(a, b)
+
+
+def _bit_pattern(value: Value, expression: syntax.Expression) -> int:
+    if type(value) is not int:
+        raise BlamedError(
+            f"{_kind(value)} where bits are needed", expression.span, "a whole number"
+        )
+    return value
+
+
 def _power(expression: syntax.Binary, a: Fraction | int, b: Fraction | int, plain: bool) -> Value:
     if not plain or b.denominator != 1 or b < 0:
         raise BlamedError(
@@ -212,14 +252,14 @@ def _power(expression: syntax.Binary, a: Fraction | int, b: Fraction | int, plai
             expression.span,
             "a plain number to the power of a whole number from 0 up",
         )
-    if b * max(_bits(a), 1) > _BITS:
-        raise BlamedError("a number too large", expression.span, f"less than 2 ** {_BITS}")
+    if b * max(_bits(a), 1) > _MOST_BITS:
+        raise BlamedError("a number too large", expression.span, f"less than 2 ** {_MOST_BITS}")
     return _value(a ** int(b), PLAIN)
 
 
 def _bounded(expression: syntax.Binary, a: Fraction | int, b: Fraction | int) -> None:
-    if _bits(a) + _bits(b) > 2 * _BITS:
-        raise BlamedError("a number too large", expression.span, f"less than 2 ** {_BITS}")
+    if _bits(a) + _bits(b) > 2 * _MOST_BITS:
+        raise BlamedError("a number too large", expression.span, f"less than 2 ** {_MOST_BITS}")
 
 
 def _bits(value: Fraction | int) -> int:
@@ -235,6 +275,11 @@ def _apply(expression: syntax.Apply, arguments: list[Value]) -> Value:
         raise BlamedError(*arity_fault(expression))
     for argument, node in zip(arguments, expression.arguments, strict=True):
         _number_like(argument, node)
+    if name == "log2":
+        value = _bit_pattern(arguments[0], expression.arguments[0])
+        if value < 1:
+            raise BlamedError(f"log2 of {value}", expression.span, "1 or more")
+        return value.bit_length() - 1
     dimensions = {dimension_of(argument) for argument in arguments}
     if len(dimensions) > 1:
         kinds = " and ".join(map(_kind, arguments))

@@ -30,6 +30,13 @@ _WORDS = {
     "FLOOR": "'//'",
     "POWER": "'**'",
     "PERCENT": "'%'",
+    "PIPE": "'|'",
+    "CARET": "'^'",
+    "AMPERSAND": "'&'",
+    "TILDE": "'~'",
+    "SHIFT": "a shift",
+    "DOT": "'.'",
+    "COLON": "':'",
     "LBRACE": "'{'",
     "RBRACE": "'}'",
     "LSQB": "'['",
@@ -45,25 +52,15 @@ _WORDS = {
     "OPERATOR_SIGN": "an operator",
 }
 
-_STARTS = {"NAME", "NUMBER", "LPAR", "MINUS", "NOT"}
+_STARTS = {"NAME", "NUMBER", "LPAR", "MINUS", "TILDE", "NOT"}
 _OPERATORS = {
     "PLUS", "MINUS", "STAR", "SLASH", "FLOOR", "POWER", "PERCENT", "COMPARE", "AND", "OR",
+    "PIPE", "CARET", "AMPERSAND", "SHIFT",
 }  # fmt: skip
 
-# What the language is meant to have and this version has not: a plain word beats a riddle.
-_LATER_DECLARATIONS = {
-    "schedule": "schedules written by hand",
-    "element": "struct elements",
-    "part": "machines made of parts",
-}
-_LATER_OPTIONS = {
-    "in": "in place",
-    "forbid": "forbid",
-    "at": "at most",
-    "symmetric": "symmetric",
-}
-
-_DECLARATIONS = {"TOPOLOGY", "OPERATOR", "COLLECTIVE", "PLAN", "USE"}
+_DECLARATIONS = {"TOPOLOGY", "ELEMENT", "OPERATOR", "COLLECTIVE", "SCHEDULE", "PLAN", "USE"}
+_CLOSING = {"RBRACE", "RPAREN", "RPAR", "RBRACKET", "RSQB"}
+_LONGER = {"'in'": "'in place'", "'at'": "'at most'"}
 
 
 def unexpected(text: str, kind: str, accepted: Iterable[str], span: Span) -> Fault:
@@ -80,54 +77,18 @@ def unexpected(text: str, kind: str, accepted: Iterable[str], span: Span) -> Fau
     if options:
         fitting -= {"LPAR", "DOTS"}  # They would carry the option before on; it is complete.
     remedy = ""
-    if "TOPOLOGY" in fitting and text in _LATER_DECLARATIONS:
-        return Fault(
-            f"this version does not have {_LATER_DECLARATIONS[text]} ({text!r})",
-            span,
-            _listed(fitting),
-            "leave it out",
-        )
-    if "LINK" in fitting and text == "part":
-        return Fault(
-            f"this version does not have {_LATER_DECLARATIONS[text]} ({text!r})",
-            span,
-            _listed(fitting),
-            "write the ranks and links out",
-        )
-    if options and text in _LATER_OPTIONS:
-        return Fault(
-            f"this version does not have the plan option {_LATER_OPTIONS[text]!r}",
-            span,
-            _listed(fitting),
-            "leave it out",
-        )
-    if text == "within" and "ON" in fitting:
-        return Fault(
-            "this version does not have collectives within groups ('within')",
-            span,
-            "'on' and a topology",
-            "leave it out",
-        )
     if options and text.isidentifier() and kind == "NAME":
         message = f"unknown option {shown!r}"
-    if "LBRACE" in fitting and text in {"=", "from"} and len(fitting) <= 2:
-        message = f"this version does not have topologies made from others ({text!r})"
-        return Fault(message, span, _listed(fitting), "write the ranks and links out")
     near = get_close_matches(text.lower(), [word.lower() for word in fitting if word.isalpha()], 1)
     if near and near[0].upper() not in _WORDS:
         remedy = f"did you mean {near[0]!r}"
-    elif fitting & {"AT"} and "IF" not in fitting:
+    elif fitting > {"AT"} and not options and "IF" not in fitting:
         remedy = "give the link its bandwidth, and its latency after a comma: at 25 GB/s, 1 us"
     elif kind in _DECLARATIONS and "RBRACE" in fitting:
         remedy = "close the block before it with '}'"
-    elif not text and fitting & {"RBRACE", "RPAREN", "RPAR", "RBRACKET", "RSQB"}:
+    elif not text and fitting & _CLOSING:
         remedy = "close what is open"
     return Fault(message, span, _listed(fitting), remedy)
-
-
-def later_option(word: str, following: str = "") -> bool:
-    """Whether a word starts a plan option that this version does not have."""
-    return _LATER_OPTIONS.get(word, "").split() in ([word], [word, following])
 
 
 def _listed(accepted: set[str]) -> str:
@@ -139,9 +100,17 @@ def _listed(accepted: set[str]) -> str:
         words.append("an expression")
     elif rest & _OPERATORS:
         # An operator, a unit or a call could go on here; what ends the expression is the advice.
-        ends = rest - _OPERATORS - {"LPAR", "UNIT"}
+        ends = rest - _OPERATORS - {"LPAR", "UNIT", "DOT", "LBRACKET"}
         rest = ends or {"OPERATOR_SIGN"}
-    words += sorted({_word(kind) for kind in rest}, key=_rank)
+    # A longer name of a node and a range are rarer than what stands beside them.
+    if rest > {"DOT"}:
+        rest -= {"DOT"}
+    if "COMMA" in rest and rest & _CLOSING:
+        rest -= {"DOTS"}
+    named = {_word(kind) for kind in rest}
+    if "SYNTHESIZE" in rest:
+        named = {_LONGER.get(word, word) for word in named}
+    words += sorted(named, key=_rank)
     if len(words) > 1:
         return ", ".join(words[:-1]) + " or " + words[-1]
     return "".join(words)

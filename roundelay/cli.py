@@ -1,13 +1,14 @@
-"""The command line: ``roundelay check | synth | run | codegen``; exit statuses in ``console``."""
+"""The command line. Exit statuses are in ``console``, the verbs that only read in ``reading``."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations when a verb is called.
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import reading
 from .console import WRONG, complain, leave, schedule_of, search_aloud
 from .words import (  # noqa: TC001 - typer reads the annotations when a verb is called.
     Budget,
@@ -19,6 +20,7 @@ from .words import (  # noqa: TC001 - typer reads the annotations when a verb is
     PlanNumber,
     Root,
     Rounds,
+    Schedule,
     Seed,
     Solver,
     Steps,
@@ -26,9 +28,10 @@ from .words import (  # noqa: TC001 - typer reads the annotations when a verb is
 )
 
 if TYPE_CHECKING:
-    from roundelay.dsl.model import Problem
+    from roundelay.dsl.model import Handwritten, Problem
     from roundelay.runtime.bench import Plan
-    from roundelay.synth.schedule import Answer, Schedule
+    from roundelay.synth.schedule import Answer
+    from roundelay.synth.schedule import Schedule as Found
 
 app = typer.Typer(
     add_completion=False,
@@ -57,23 +60,9 @@ def _root(
     del version
 
 
-@app.command()
-def check(file: Annotated[str, typer.Argument(help="A .rly file")], as_json: Json = False) -> None:
-    """Read a file and say what it declares, or everything that is wrong with it."""
-    from roundelay.dsl.loader import load, read_source
-
-    module = load(read_source(Path(file)))
-    if as_json:
-        from roundelay.records import module_json
-
-        print(json.dumps(module_json(file, module)))
-        return
-    from roundelay.report import module_lines
-
-    for warning in module.warnings:
-        complain(warning.render("warning"))
-    for line in module_lines(file, module):
-        print(line)
+app.command()(reading.check)
+app.command()(reading.fmt)
+app.command()(reading.show)
 
 
 @app.command()
@@ -83,6 +72,7 @@ def synth(
     op: Op = None,
     root: Root = None,
     plan: PlanNumber = None,
+    schedule: Schedule = None,
     chunks: Chunks = None,
     steps: Steps = None,
     rounds: Rounds = None,
@@ -96,15 +86,15 @@ def synth(
     """Find a schedule, and say how good it is."""
     from roundelay import options
 
-    problem = _problem(target, collective, op, root, plan)
-    problem = options.limit(problem, chunks, steps, rounds, budget, minimize)
-    answer = search_aloud(problem, seed, solver, as_json)
+    task = _task(target, collective, op, root, plan, schedule)
+    task = options.limit(task, chunks, steps, rounds, budget, minimize)
+    answer = search_aloud(task, seed, solver, as_json)
     if as_json:
         from roundelay.records import answer_json
 
         print(json.dumps(answer_json(answer)))
-    elif show and (schedule := schedule_of(answer)):
-        print(schedule)
+    elif show and (found := schedule_of(answer)):
+        print(found)
     leave(answer)
 
 
@@ -115,6 +105,7 @@ def run(
     op: Op = None,
     root: Root = None,
     plan: PlanNumber = None,
+    schedule: Schedule = None,
     chunks: Chunks = None,
     steps: Steps = None,
     rounds: Rounds = None,
@@ -147,18 +138,25 @@ def run(
 
     options.require("--backend", backend, EXECUTORS)
     options.require("--fill", fill, ("random", "rank"))
-    problem = _problem(target, collective, op, root, plan)
-    problem = options.limit(problem, chunks, steps, rounds, budget, minimize, datatype)
+    task = _task(target, collective, op, root, plan, schedule)
+    task = options.limit(task, chunks, steps, rounds, budget, minimize, datatype)
+    problem = pipeline.problem_of(task)
     sizes, cut = options.choose_sizes(problem, begin, end, factor)
     pipeline.require_runnable(problem, backend)
-    answer = search_aloud(problem, seed, solver, as_json)
-    schedule = _schedule_or_leave(answer, as_json, {"rows": [], "verified": False})
+    answer = search_aloud(task, seed, solver, as_json)
+    found = _schedule_or_leave(answer, as_json, {"rows": [], "verified": False})
     from roundelay.runtime.bench import Plan
 
     measured = Plan(
-        sizes, iterations, warmup, "rank" if fill == "rank" else "random", bool(verify), seed
+        sizes,
+        iterations,
+        warmup,
+        "rank" if fill == "rank" else "random",
+        bool(verify),
+        seed,
+        problem.limits.in_place,
     )
-    wrong = _run_rows(answer, schedule, backend, measured, cut, as_json)
+    wrong = _run_rows(answer, found, backend, measured, cut, as_json)
     if wrong:
         raise typer.Exit(WRONG)
 
@@ -171,6 +169,7 @@ def codegen(
     op: Op = None,
     root: Root = None,
     plan: PlanNumber = None,
+    schedule: Schedule = None,
     chunks: Chunks = None,
     steps: Steps = None,
     rounds: Rounds = None,
@@ -188,12 +187,12 @@ def codegen(
 
     options.require("--backend", backend, BACKENDS)
     options.require_folder(output)
-    problem = _problem(target, collective, op, root, plan)
-    problem = options.limit(problem, chunks, steps, rounds, budget, minimize, datatype)
-    pipeline.require_runnable(problem)
-    answer = search_aloud(problem, seed, solver, as_json)
-    schedule = _schedule_or_leave(answer, as_json, {"backend": backend, "files": []})
-    _, artifact = pipeline.generate(schedule, backend, problem.limits.element)
+    task = _task(target, collective, op, root, plan, schedule)
+    task = options.limit(task, chunks, steps, rounds, budget, minimize, datatype)
+    pipeline.require_runnable(pipeline.problem_of(task))
+    answer = search_aloud(task, seed, solver, as_json)
+    found = _schedule_or_leave(answer, as_json, {"backend": backend, "files": []})
+    _, artifact = pipeline.generate(found, backend)
     paths = pipeline.write(artifact, output)
     if as_json:
         from roundelay.records import answer_json
@@ -209,15 +208,20 @@ def codegen(
 # ------------------------------------------------------------------------- what verbs share
 
 
-def _problem(
-    target: str, collective: str | None, op: str | None, root: int | None, plan: int | None
-) -> Problem:
+def _task(
+    target: str,
+    collective: str | None,
+    op: str | None,
+    root: int | None,
+    plan: int | None,
+    schedule: str | None,
+) -> Problem | Handwritten:
     from roundelay.pipeline import Request, read
 
-    return read(Request(target, collective, op, root, plan))
+    return read(Request(target, collective, op, root, plan, schedule))
 
 
-def _schedule_or_leave(answer: Answer, as_json: bool, nothing: dict[str, object]) -> Schedule:
+def _schedule_or_leave(answer: Answer, as_json: bool, nothing: dict[str, object]) -> Found:
     """The schedule to go on with; else the end, with ``nothing`` in the JSON object."""
     schedule = schedule_of(answer)
     if schedule is None or answer.interrupted:
@@ -230,18 +234,18 @@ def _schedule_or_leave(answer: Answer, as_json: bool, nothing: dict[str, object]
 
 
 def _run_rows(
-    answer: Answer, schedule: Schedule, runner: str, plan: Plan, cut: str, as_json: bool
+    answer: Answer, found: Found, runner: str, plan: Plan, cut: str, as_json: bool
 ) -> int:
     """Run all sizes; return the number of wrong elements."""
     from roundelay import pipeline, records, table
-    from roundelay.codegen.elements import ELEMENTS
-    from roundelay.synth.schedule import Found
+    from roundelay.codegen.elements import find_element
+    from roundelay.synth import schedule
 
     problem = answer.problem
-    element = ELEMENTS[problem.limits.element]
-    assert isinstance(answer.outcome, Found)
+    element = find_element(problem)
+    assert isinstance(answer.outcome, schedule.Found)
     bound, cost = answer.bound, answer.outcome.cost
-    execution = pipeline.execute(schedule, runner, element.name, plan)
+    execution = pipeline.execute(found, runner, plan)
     if not as_json:
         if cut:
             print(cut)

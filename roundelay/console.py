@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from roundelay.dsl.model import Problem
+    from roundelay.dsl.model import Handwritten, Problem
     from roundelay.synth.schedule import Answer, Certificate, Schedule
 
 WRONG, BAD_INPUT, GAVE_UP, INTERNAL, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 130
@@ -45,18 +45,20 @@ class Progress:
             self._status.stop()
 
 
-def search_aloud(problem: Problem, seed: int, solver: str, quiet: bool) -> Answer:
-    """Search, saying what is asked, how it goes and what came of it, unless ``quiet``."""
+def search_aloud(task: Problem | Handwritten, seed: int, solver: str, quiet: bool) -> Answer:
+    """Search, or judge what was written by hand, and unless ``quiet`` say what is asked, how it
+    goes and what came of it.
+    """
     from roundelay import options, pipeline, report
 
     options.require("--solver", solver, ("race", "z3", "cpsat"))
     if quiet:
-        return pipeline.synthesize(problem, seed=seed, solver=solver)
-    for line in report.header_lines(problem):
+        return pipeline.synthesize(task, seed=seed, solver=solver)
+    for line in report.header_lines(pipeline.problem_of(task)):
         sys.stdout.write(line + "\n")
     sys.stdout.flush()
     with Progress() as progress:
-        answer = pipeline.synthesize(problem, seed=seed, solver=solver, on_progress=progress.say)
+        answer = pipeline.synthesize(task, seed=seed, solver=solver, on_progress=progress.say)
     for line in report.answer_lines(answer):
         sys.stdout.write(line + "\n")
     sys.stdout.flush()

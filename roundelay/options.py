@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from roundelay.dsl.model import Objective, Problem
+    from roundelay.dsl.model import Handwritten, Objective, Problem
 
 
 def limit(
-    problem: Problem,
+    task: Problem | Handwritten,
     chunks: str | None,
     steps: str | None,
     rounds: str | None,
     budget: str | None,
     minimize: str | None,
     datatype: str | None = None,
-) -> Problem:
-    """The problem with the limits that were given, each still as text."""
+) -> Problem | Handwritten:
+    """The task with the limits that were given, each still as text."""
     from roundelay import pipeline, quantities
 
     return pipeline.refine(
-        problem,
+        task,
         chunks=quantities.parse_range(chunks, "--chunks") if chunks is not None else None,
         steps=quantities.parse_range(steps, "--steps") if steps is not None else None,
         rounds=quantities.parse_rounds(rounds, "--rounds") if rounds is not None else None,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from roundelay.dsl.model import Handwritten
 from roundelay.synth.schedule import ANY_ROUNDS, Found, GaveUp, Got, Impossible, Own
 
+from .pipeline import problem_of
 from .report import collective_text
 from .table import bandwidths, percent_of_bound, reduction_name
 
@@ -33,12 +35,16 @@ def module_json(file: str, module: Module) -> dict[str, Any]:
             }
             for topology in module.topologies
         ],
-        "plans": [
-            {"topology": plan.topology.name, "collective": collective_text(plan)}
-            for plan in module.plans
-        ],
+        "plans": [_plan_json(task) for task in module.plans],
+        "declared": {kind: list(names) for kind, names in module.declared},
         "warnings": [warning.render("warning") for warning in module.warnings],
     }
+
+
+def _plan_json(task: Problem | Handwritten) -> dict[str, Any]:
+    problem = problem_of(task)
+    record = {"topology": problem.topology.name, "collective": collective_text(problem)}
+    return record | ({"by_hand": task.name} if isinstance(task, Handwritten) else {})
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
@@ -54,7 +60,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "topology": problem.topology.name,
         "ranks": len(problem.topology.ranks),
         "collective": problem.collective.name,
-        "op": operator.name if operator else None,
+        "op": str(operator) if operator else None,
         "root": problem.collective.root,
         "assumed": dict(problem.topology.assumed),
         "outcome": {Found: "found", Impossible: "impossible", GaveUp: "gave-up"}[type(outcome)],
@@ -182,7 +188,7 @@ def row_json(
         "type": element.nccl,
         "op": reduction_name(problem),
         "root": -1 if problem.collective.root is None else problem.collective.root,
-        **_half_json(row.out_of_place, row, problem),
+        **(_half_json(row.out_of_place, row, problem) if row.out_of_place else _NO_HALF),
         "wrong": row.wrong,
         "in_place": _half_json(row.in_place, row, problem) if row.in_place else None,
         "model_us": float(cost.at(row.size)) * 1e6,
@@ -192,6 +198,10 @@ def row_json(
         if first is None
         else {"rank": first.rank, "index": first.index, "got": first.got, "want": first.want},
     }
+
+
+_NO_HALF: dict[str, Any] = dict.fromkeys(("time_us", "algbw", "busbw", "wrong"))
+"""The half that was not asked for."""
 
 
 def _half_json(half: Half, row: Row, problem: Problem) -> dict[str, Any]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from roundelay.dsl.model import Handwritten
 from roundelay.synth.schedule import Found, GaveUp, Impossible
 
+from .pipeline import problem_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from roundelay.dsl.loader import Module
     from roundelay.dsl.model import Problem, Topology
@@ -51,8 +54,14 @@ def count(number: int | Fraction, noun: str) -> str:
 
 def collective_text(problem: Problem) -> str:
     """The collective as the language writes it: ``broadcast(0)``, ``all_reduce(sum)``."""
-    arguments = problem.collective.arguments
-    return problem.collective.name + (f"({', '.join(arguments)})" if arguments else "")
+    collective = problem.collective
+    arguments = collective.arguments
+    text = collective.name + (f"({', '.join(arguments)})" if arguments else "")
+    if collective.groups:
+        shown = [f"[{', '.join(map(str, group))}]" for group in collective.groups[:4]]
+        more = ", ..." if len(collective.groups) > len(shown) else ""
+        text += f" within [{', '.join(shown)}{more}]"
+    return text
 
 
 def _machine_lines(topology: Topology) -> Iterator[str]:
@@ -69,14 +78,18 @@ def _machine_lines(topology: Topology) -> Iterator[str]:
         yield "assumed   " + ", ".join(f"{name} = {value}" for name, value in topology.assumed)
 
 
-def module_lines(file: str, module: Module) -> Iterator[str]:
-    """What a file declares, for ``check``."""
+def module_lines(file: str, module: Module, laws: Iterable[str]) -> Iterator[str]:
+    """What a file declares, for ``check``; ``laws`` says what is known of its operators'."""
     for topology in module.topologies:
         yield from _machine_lines(topology)
-    for number, problem in enumerate(module.plans, 1):
+    yield from laws
+    for number, task in enumerate(module.plans, 1):
         yield f"plan {number}"
-        for line in header_lines(problem):
+        for line in header_lines(problem_of(task)):
             yield f"  {line}"
+        if isinstance(task, Handwritten):
+            steps, sends = count(task.steps, "step"), count(len(task.moves), "send")
+            yield f"  by hand   {task.name}: {count(task.chunks, 'chunk')}, {steps}, {sends}"
     yield f"{file}: no faults, {count(len(module.warnings), 'warning')}"
 
 
@@ -84,6 +97,8 @@ def header_lines(problem: Problem) -> list[str]:
     """What is asked of which machine, and what was assumed on the way."""
     lines = [*_machine_lines(problem.topology), f"asked     {collective_text(problem)}"]
     limits = problem.limits
+    if limits.in_place:
+        lines[-1] += " in place"
     wishes = []
     for noun, span in (("chunks", limits.chunks), ("steps", limits.steps)):
         if span:
@@ -91,8 +106,14 @@ def header_lines(problem: Problem) -> list[str]:
             wishes.append(f"{noun} {low}" if low == high else f"{noun} {low}..{high}")
     if limits.rounds is not None:
         wishes.append(f"at most {count(limits.rounds, 'round')}")
+    if limits.channels is not None:
+        wishes.append(f"at most {count(limits.channels, 'channel')} a link")
+    if limits.symmetric:
+        wishes.append("symmetric")
     if wishes:
         lines[-1] += f" with {', '.join(wishes)}"
+    if limits.forbidden:
+        lines.append("without   " + ", ".join(f"{a} -> {b}" for a, b in limits.forbidden))
     return lines
 
 

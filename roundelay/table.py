@@ -52,12 +52,12 @@ def table_header(
 def _semantics(problem: Problem, element: Element, alike: bool) -> str:
     if problem.operator is None or not problem.collective.combines:
         return "none, values are moved as they are"
+    accumulated = f"accumulated in {element.accumulate}"
+    if element.fields:
+        accumulated = "every field rounded to its type after each merge"
     rounding = "" if element.accumulate == element.name else ", rounded once"
     trees = "one tree a chunk for all ranks" if alike else "every rank its own tree"
-    return (
-        f"{problem.operator.name} in the order of the schedule, {trees}, "
-        f"accumulated in {element.accumulate}{rounding}"
-    )
+    return f"{problem.operator} in the order of the schedule, {trees}, {accumulated}{rounding}"
 
 
 def table_row(row: Row, problem: Problem, element: Element, bound: Bound, cost: Cost) -> str:

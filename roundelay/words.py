@@ -18,6 +18,10 @@ Root = Annotated[int | None, typer.Option("--root", "-r", help="The root rank [d
 PlanNumber = Annotated[
     int | None, typer.Option("--plan", help="Which plan of the file [default: 1]")
 ]
+Schedule = Annotated[
+    str | None,
+    typer.Option(help="A schedule by hand instead of a search: ring, 'tree(op = max)', …"),
+]
 Chunks = Annotated[str | None, typer.Option(help="Chunks: 8, or a range 1..8")]
 Steps = Annotated[str | None, typer.Option(help="Steps: at most 4 (4), or a range 2..6")]
 Rounds = Annotated[str | None, typer.Option(help="At most so many rounds: 4, 7/2")]

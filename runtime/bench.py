@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from roundelay.codegen.elements import ELEMENTS
+from roundelay.dsl.source import UnsupportedError
+
 from .buffers import allocate, overlay
 from .checker import judge, judge_inputs
 
@@ -31,6 +34,7 @@ class Plan:
     ``sizes`` in bytes; each is rounded down to whole elements of whole units. ``iterations``
     and ``warmup`` count timed and untimed calls. ``fill``: seeded random values, or ``rank``,
     which puts r + 1 into every element of rank r. ``check`` false leaves the verification out.
+    ``in_place`` leaves the half out of place out.
     """
 
     sizes: tuple[int, ...]
@@ -39,6 +43,7 @@ class Plan:
     fill: Fill = "random"
     check: bool = True
     seed: int = 0
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,8 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one size gave. ``in_place`` is None where the collective has no in-place form.
+    """What one size gave. ``in_place`` is None where the collective has no in-place form,
+    ``out_of_place`` where the plan asked for the other half alone.
 
     ``size`` in bytes as nccl-tests counts it for the collective; ``count`` in elements of one
     unit; ``value`` is the common value of all output elements, where they have one.
@@ -63,7 +69,7 @@ class Row:
 
     size: int
     count: int
-    out_of_place: Half
+    out_of_place: Half | None
     in_place: Half | None
     value: str | None = None
 
@@ -80,16 +86,28 @@ class Row:
 
     @property
     def _halves(self) -> tuple[Half, ...]:
-        return (self.out_of_place, self.in_place) if self.in_place else (self.out_of_place,)
+        return tuple(half for half in (self.out_of_place, self.in_place) if half)
 
 
 def measure(problem: Problem, element: Element, executor: Executor, plan: Plan) -> Iterator[Row]:
-    """Run every size of the plan and yield its row as soon as it is there."""
+    """Run every size of the plan and yield its row as soon as it is there.
+
+    Raises ``UnsupportedError`` where the plan wants the collective in place, and it has no such
+    form.
+    """
     collective = problem.collective
+    if plan.in_place and overlay(collective, element, 0) is None:
+        raise UnsupportedError(
+            f"{collective.name} has no in-place form",
+            "a collective whose results can lie where its inputs were",
+            "measure it out of place",
+        )
     unit = element.bytes * collective.units
     largest = max((size // unit for size in plan.sizes), default=0)
     inputs, outputs = allocate(collective, element, largest)
-    values = [_fill(plan, element, rank, len(array)) for rank, array in enumerate(inputs)]
+    values = [
+        _fill(plan, element, [plan.seed, rank], len(array)) for rank, array in enumerate(inputs)
+    ]
     done: set[int] = set()
     for size in plan.sizes:
         count = size // unit
@@ -101,10 +119,13 @@ def measure(problem: Problem, element: Element, executor: Executor, plan: Plan) 
         targets = [
             array[: count * len(collective.outputs(rank))] for rank, array in enumerate(outputs)
         ]
-        out = _half(problem, element, executor, plan, (given, sources, targets), False)
-        value = _common(targets)
+        out = place = value = None
+        if not plan.in_place:
+            out, value = _half(problem, element, executor, plan, (given, sources, targets), False)
         over = overlay(collective, element, count)
-        place = _half(problem, element, executor, plan, (given, *over), True) if over else None
+        if over:
+            place, same = _half(problem, element, executor, plan, (given, *over), True)
+            value = same if plan.in_place else value
         yield Row(count * unit, count, out, place, value)
 
 
@@ -126,10 +147,18 @@ def memory_available() -> int:
         return 0
 
 
-def _fill(plan: Plan, element: Element, rank: int, length: int) -> Array:
+def _fill(plan: Plan, element: Element, seed: list[int], length: int) -> Array:
+    """A rank's values; ``seed`` begins with the plan's and the rank."""
+    if element.fields:
+        records = np.zeros(length, element.dtype)
+        for number, field in enumerate(element.fields):
+            own = ELEMENTS[field.element]
+            part = _fill(plan, own, [*seed, number], length * field.length)
+            records[field.name] = part.reshape(records[field.name].shape)
+        return records
     if plan.fill == "rank":
-        return np.full(length, rank + 1).astype(element.dtype)
-    random = np.random.default_rng([plan.seed, rank])
+        return np.full(length, seed[1] + 1).astype(element.dtype)
+    random = np.random.default_rng(seed)
     if element.exact:
         limits = np.iinfo(element.dtype)
         integers: Array = random.integers(
@@ -151,10 +180,12 @@ def _half(
     plan: Plan,
     arrays: tuple[Sequence[Array], Sequence[Array], Sequence[Array]],
     in_place: bool,
-) -> Half:
+) -> tuple[Half, str | None]:
+    """Verify, then time; also the outputs' common value after one call."""
     given, inputs, outputs = arrays
     launch = executor.bind(inputs, outputs)
-    judgement = None
+    judgement: Judgement | None = None
+    common: str | None = None
     if plan.check:
         for output in outputs:
             output.view(np.uint8)[:] = (
@@ -169,7 +200,12 @@ def _half(
         judgement = judge(problem, element, given, outputs, alike=executor.alike)
         if not judgement.wrong and not in_place:
             judgement = judge_inputs(given, inputs)
-    return Half(_time(launch, plan), judgement)
+        common = _common(outputs)
+    half = Half(_time(launch, plan), judgement)
+    # In place, every call but the first starts from results.
+    if not plan.check and not in_place:
+        common = _common(outputs)
+    return half, common
 
 
 def _time(launch: Launch, plan: Plan) -> float:

@@ -74,7 +74,8 @@ def measure_units(
                 )
             if array.ndim != 1 or not array.flags.c_contiguous:
                 raise ValueError(f"the {name} of rank {rank} is not one-dimensional and contiguous")
-            if array.ctypes.data % element.bytes:
+            # Fields of a record need not be aligned, so neither need the record.
+            if not element.fields and array.ctypes.data % element.bytes:
                 raise ValueError(f"the {name} of rank {rank} is not aligned to its elements")
             if name == "output" and not array.flags.writeable:
                 raise ValueError(f"the output of rank {rank} is read-only")

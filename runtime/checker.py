@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
 
     from .executor import Array
+    from .reference import Reference
 
 _SLICE = 1 << 15  # Elements judged at once: the reference's arrays stay in the cache.
 _REFERENCE = "differs from the reference"
@@ -23,18 +24,22 @@ _REFERENCE = "differs from the reference"
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The first wrong element: where, what stands there and what should."""
+    """The first wrong element: where, what stands there and what should.
+
+    ``field`` names the part of a record (``out[3]``); empty for plain numbers.
+    """
 
     rank: int
     index: int
     got: str
     want: str
     why: str = _REFERENCE
+    field: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"rank {self.rank}, index {self.index}: got {self.got}, want {self.want} ({self.why})"
-        )
+        place = f"rank {self.rank}, index {self.index}"
+        place += f", field {self.field}" if self.field else ""
+        return f"{place}: got {self.got}, want {self.want} ({self.why})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,31 +89,30 @@ def judge(
                 terms = [_unit(inputs, where[b, symbol], count)[low:high] for symbol in symbols]
                 reference = fold(problem.operator, element, terms)
                 model = _unit(outputs, places[0], count)[low:high]
-                bad_model = _bad(model, reference.values, reference.tolerance)
+                bad_model = _bad(element, model, reference)
                 for rank, unit in places:
                     got = _unit(outputs, (rank, unit), count)[low:high]
-                    drift = _bytes(got) != _bytes(model)
+                    drift = _differ(got, model)
                     if not drift.any():
                         if not bad_model.any():
                             continue
                         bad = bad_model
                     else:
-                        bad = _bad(got, reference.values, reference.tolerance)
+                        bad = _bad(element, got, reference)
                     # Where the model itself is wrong, to differ from it is no fault.
-                    either = bad | (drift & ~bad_model & alike)
+                    either = bad.any(axis=1) | (drift & ~bad_model.any(axis=1) & alike)
                     if not either.any():
                         continue
                     wrong += int(either.sum())
                     at = int(either.argmax())
-                    found = Mismatch(
-                        rank,
-                        unit * count + low + at,
-                        str(got[at]),
-                        str(reference.values[at] if bad[at] else model[at]),
-                        _REFERENCE if bad[at] else f"differs in its bytes from rank {places[0][0]}",
-                    )
-                    if first is None or (rank, found.index) < (first.rank, first.index):
-                        first = found
+                    index = unit * count + low + at
+                    if first is not None and (rank, index) >= (first.rank, first.index):
+                        continue
+                    if bad[at].any():
+                        first = _named(element, (rank, index), got[at], reference, at, bad[at])
+                    else:
+                        why = f"differs in its bytes from rank {places[0][0]}"
+                        first = Mismatch(rank, index, str(got[at]), str(model[at]), why)
     return Judgement(wrong, first)
 
 
@@ -117,7 +121,7 @@ def judge_inputs(given: Sequence[Array], inputs: Sequence[Array]) -> Judgement:
     wrong = 0
     first: Mismatch | None = None
     for rank, (before, after) in enumerate(zip(given, inputs, strict=True)):
-        changed = _bytes(before) != _bytes(after)
+        changed = _differ(before, after)
         if changed.any():
             wrong += int(changed.sum())
             at = int(changed.argmax())
@@ -136,20 +140,69 @@ def _unit(arrays: Sequence[Array], place: tuple[int, int], count: int) -> Array:
     return arrays[rank][unit * count : (unit + 1) * count]
 
 
-def _bytes(values: Array) -> Array:
-    return values.view(np.dtype(f"u{values.dtype.itemsize}"))
+def _differ(one: Array, other: Array) -> Array:
+    """Which elements differ in any byte."""
+    size = one.dtype.itemsize
+    if size in (1, 2, 4, 8):
+        kind = np.dtype(f"u{size}")
+        plain: Array = one.view(kind) != other.view(kind)
+        return plain
+    rows = (len(one), size)
+    parts: Array = one.view(np.uint8).reshape(rows) != other.view(np.uint8).reshape(rows)
+    return np.asarray(parts.any(axis=1))
 
 
-def _bad(got: Array, want: Array, tolerance: Array) -> Array:
+def _bad(element: Element, got: Array, reference: Sequence[Reference]) -> Array:
+    """Which values are wrong, of shape (elements, values of all fields)."""
+    columns = [got[field.name] for field in element.fields] or [got]
+    return np.concatenate(
+        [
+            _far(column.reshape(part.values.shape), part.values, part.tolerance)
+            for column, part in zip(columns, reference, strict=True)
+        ],
+        axis=1,
+    )
+
+
+def _named(
+    element: Element,
+    place: tuple[int, int],
+    got: Any,
+    reference: Sequence[Reference],
+    at: int,
+    bad: Array,
+) -> Mismatch:
+    """The first wrong value of an element, by its field."""
+    number = int(bad.argmax())
+    if not element.fields:
+        return Mismatch(*place, str(got), str(reference[0].values[at, 0]))
+    fields = iter(zip(element.fields, reference, strict=True))
+    field, part = next(fields)
+    while number >= field.length:
+        number -= field.length
+        field, part = next(fields)
+    value = got[field.name][number] if field.vector else got[field.name]
+    shown = f"{field.name}[{number}]" if field.vector else field.name
+    return Mismatch(*place, str(value), str(part.values[at, number]), field=shown)
+
+
+def _far(got: Array, want: Array, tolerance: Array) -> Array:
     """Where a value is neither the wanted one (NaN for NaN) nor within its tolerance."""
     if got.dtype.kind in "iu":
         different: Array = got != want
-        return different
+        if not tolerance.any():
+            return different
+        apart = np.abs(got.astype(np.longdouble) - want.astype(np.longdouble))
+        return different & ~(apart <= tolerance)
     wide = want.dtype if want.dtype.itemsize > 4 else np.dtype(np.float64)
     found, wanted = got.astype(wide), want.astype(wide)
-    with np.errstate(invalid="ignore"):
-        near = np.abs(found - wanted) <= tolerance
-    with np.errstate(over="ignore"):
-        rounded = wanted.astype(got.dtype)  # Beyond the type's range the right value is infinite.
-    good: Array = (got == rounded) | (np.isnan(found) & np.isnan(wanted)) | near
-    return ~good
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = (np.abs(found - wanted) <= tolerance) & np.isfinite(wanted)
+        # Beyond the type's range the right value is infinite.
+        good = near | (got == wanted.astype(got.dtype)) | np.isinf(tolerance)
+        if np.isinf(found).any():
+            edge = wanted + np.copysign(tolerance, wanted)
+            good |= np.isinf(found) & (got == edge.astype(got.dtype))
+    good |= np.isnan(found) & np.isnan(wanted)
+    bad: Array = ~good
+    return bad

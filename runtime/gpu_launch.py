@@ -96,7 +96,8 @@ def read_plan(artifact: Artifact, backend: str, element: Element) -> Plan:
     """The launch plan of an artifact. Raises ``ValueError`` for another backend or element."""
     (_, text), (_, launch) = artifact.files
     facts = json.loads(launch)
-    for what, wanted in (("backend", backend), ("element", element.name)):
+    expected = {"backend": backend, "element": element.name, "itemsize": element.bytes}
+    for what, wanted in expected.items():
         if facts[what] != wanted:
             raise ValueError(f"the kernels are for {what} {facts[what]}, not {wanted}")
     kernels = []

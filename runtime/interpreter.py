@@ -2,7 +2,9 @@
 
 Values in scratch, in outputs and on their way are kept in the type in which the element
 accumulates, and rounded once at the end: where a rank's own tree of merges is the one that the
-fused kernels use, the bytes are the same. What nothing was merged with keeps its own bits.
+fused kernels use, the bytes are the same. What nothing was merged with keeps its own bits. Records
+are rounded after every merge instead. Inputs are prepared before anything happens, and outputs
+finished after everything has.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roundelay.codegen.operators import require_supported
+from roundelay.codegen.operators import require_problem
 from roundelay.codegen.program import Copy, Receive, Reduce, Slot, Transmit, Wait, chunk_range
 
-from .arithmetic import merge, narrow
+from .arithmetic import finish, merge, narrow, prepare
 from .buffers import measure_units
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def load(
 
     Lanes take turns; with a seed, whichever lane comes next is drawn at random instead.
     """
-    require_supported(program.problem.operator, element)
+    require_problem(program.problem, element)
     return Interpreter(program, element, seed)
 
 
@@ -90,10 +92,14 @@ class Interpretation:
         program, element = self.interpreter.program, self.interpreter.element
         machine = _Machine(self)
         machine.run(self.interpreter.seed)
+        operator, collective = program.problem.operator, program.problem.collective
         for rank, output in enumerate(self.outputs):
-            for index in range(len(program.problem.collective.outputs(rank)) * program.chunks):
-                low, high = self.extent(index)
-                output[low:high] = narrow(machine.held[rank, Slot("output", index)], element)
+            for unit, (block, want) in enumerate(collective.outputs(rank)):
+                count = len(collective.blocks[block].wants[want].symbols)
+                for index in range(unit * program.chunks, (unit + 1) * program.chunks):
+                    low, high = self.extent(index)
+                    made = machine.held[rank, Slot("output", index)]
+                    output[low:high] = narrow(finish(operator, element, made, count), element)
 
     def extent(self, index: int) -> tuple[int, int]:
         """The range of a buffer's elements that a slot covers."""
@@ -112,11 +118,13 @@ class _Machine:
         self.element = bound.interpreter.element
         # Copies, so that outputs may lie in inputs: the order of writes to them is not defined.
         self.held: dict[tuple[int, Slot], Array] = {}
+        problem = self.program.problem
         for rank, array in enumerate(bound.inputs):
-            units = len(self.program.problem.collective.inputs(rank))
+            units = len(problem.collective.inputs(rank))
             for index in range(units * self.program.chunks):
                 low, high = bound.extent(index)
-                self.held[rank, Slot("input", index)] = array[low:high].copy()
+                given = prepare(problem.operator, self.element, array[low:high].copy())
+                self.held[rank, Slot("input", index)] = given
         self.channels: dict[tuple[int, int, int], deque[Array]] = {}
         self.at = [[0] * len(rank.lanes) for rank in self.program.ranks]
 

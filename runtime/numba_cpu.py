@@ -46,7 +46,8 @@ def load(artifact: Artifact | None, program: Program, element: Element) -> Numba
     if artifact is None or artifact.backend != "numba-cpu":
         raise ValueError("the numba-cpu executor needs an artifact of the numba-cpu backend")
     module = import_generated(artifact.files[0][1], artifact.digest)
-    if element.name != module.ELEMENT:
+    fields = tuple((f.name, f.element, f.length, f.vector) for f in element.fields)
+    if (element.name, fields) != (module.ELEMENT, module.FIELDS):
         raise ValueError(f"the artifact is for {module.ELEMENT}, not for {element.name}")
     return NumbaCpu(module, program, element)
 

@@ -8,159 +8,268 @@ execution in any order of merging may be from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import ml_dtypes
 import numpy as np
 
 from roundelay.codegen.elements import ELEMENTS
-from roundelay.dsl.model import Apply, Number, Variable
+from roundelay.codegen.operators import (
+    COMPARISONS,
+    LOGIC,
+    argument_kinds,
+    field_elements,
+    field_kind,
+)
+from roundelay.dsl.model import Apply, Count, Made, Number, Variable
+
+from .rounding import (
+    Bounded,
+    Precision,
+    as_number,
+    choose,
+    combine_truth,
+    compare,
+    compute,
+    constant,
+    given,
+    is_true,
+    rounded,
+)
+from .selections import adds, holds, is_own, selects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from roundelay.codegen.elements import Element
-    from roundelay.dsl.model import Expression, Operator
+    from roundelay.dsl.model import Body, Expression, Operator
 
     from .executor import Array
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Wanted values and, for floats, the largest admissible distance from each; 0 means equal."""
+    """Wanted values and the largest admissible distance from each; 0 means equal, infinity that
+    rounding may lead anywhere. Both of shape (values, length of the field).
+    """
 
     values: Array
     tolerance: Array
 
 
-def fold(operator: Operator | None, element: Element, terms: Sequence[Array]) -> Reference:
-    """Combine the terms, left to right.
+def fold(
+    operator: Operator | None, element: Element, terms: Sequence[Array]
+) -> tuple[Reference, ...]:
+    """Prepare the terms, combine them left to right, and finish: one reference a field.
 
     Integers are combined modulo their range and must be met exactly, and so must a copy. Floats
     are combined in float64 (float64 itself in the longest float of the machine). Beside the
-    value runs its magnitude (the same expression with nothing cancelling) and its error by the
-    standard model of rounding, |fl(a ∘ b) - (a ∘ b)| ≤ u·|a ∘ b|, in the precision of the
-    accumulation for every merge, in whatever order, and in that of the element for the store.
+    value runs its error by the standard model of rounding, |fl(a ∘ b) - (a ∘ b)| ≤ u·|a ∘ b|, in
+    the precision of the accumulation. Plain numbers are rounded to the element once, at the
+    store, records after every merge.
     """
-    if len(terms) == 1 or operator is None:
-        return Reference(terms[0], np.zeros(len(terms[0])))
+    columns = [_columns(element, term) for term in terms]
+    touched = operator is not None and (operator.prepare or operator.finish)
+    if operator is None or (len(terms) == 1 and not touched):
+        return tuple(Reference(value, np.zeros(value.shape)) for value in columns[0])
     with np.errstate(all="ignore"):
-        if element.exact:
-            total = terms[0]
-            for term in terms[1:]:
-                total = _wrapped(operator.body, total, term)
-            return Reference(total, np.zeros(len(total)))
-        wide = np.longdouble if element.name == "f64" else np.float64
-        unit = _unit(ELEMENTS[element.accumulate])
-        running = _Bounded.exact(terms[0].astype(wide))
+        if adds(operator.body[0]) and not element.fields and not touched:
+            return (_sum(element, [column[0] for column in columns]),)
+        return _Folding(operator, element, len(terms)).run(columns)
+
+
+def _columns(element: Element, values: Array) -> list[Array]:
+    if not element.fields:
+        return [values[:, None]]
+    return [values[field.name].reshape(len(values), field.length) for field in element.fields]
+
+
+def _sum(element: Element, terms: Sequence[Array]) -> Reference:
+    """Plain sums, which are most of all there is to verify."""
+    if element.exact:
+        total = terms[0]
         for term in terms[1:]:
-            running = _bounded(operator.body, running, _Bounded.exact(term.astype(wide)), unit)
-        # A selection (min, max) passes its values on untouched; anything else is rounded once.
-        store = _unit(element) if element.accumulate != element.name else 0.0
-        if _selects(operator.body):
-            return Reference(running.value, np.zeros(len(running.value)))
-        error = _in_any_order(operator.body, running, len(terms) - 1, unit)
-        smallest = len(terms) * float(ml_dtypes.finfo(element.dtype).smallest_subnormal)
-        return Reference(running.value, error + store * (running.magnitude + error) + smallest)
+            total = total + term
+        return Reference(total, np.zeros(total.shape))
+    accumulate, store = ELEMENTS[element.accumulate], Precision.of(element)
+    precision = Precision.of(accumulate)
+    value = terms[0].astype(precision.wide)
+    magnitude = np.abs(value)
+    for term in terms[1:]:
+        wide = term.astype(precision.wide)
+        value += wide
+        magnitude += np.abs(wide)
+    error = _sum_error(len(terms) - 1, precision, magnitude)
+    # Where signs differ, one order may leave the range and another not.
+    mixed = (magnitude > precision.largest) & (np.abs(value) < magnitude * (1 - precision.unit))
+    error = np.where(np.isfinite(value), np.where(mixed, np.inf, error), 0.0)
+    unit = store.unit if accumulate != element else 0.0
+    return Reference(value, error + unit * (np.abs(value) + error) + len(terms) * store.smallest)
 
 
-def _in_any_order(body: Expression, running: _Bounded, merges: int, unit: float) -> Array:
-    """How far the result of so many merges may be off, from the error of one order of them.
-
-    A sum of n values: each of its merges rounds a partial sum, which is no larger than the sum of
-    all magnitudes, so it is off by at most (n - 1)·u·Σ|x| (Higham, Accuracy and Stability of
-    Numerical Algorithms, section 4.2); one order's own partial sums may all be smaller than
-    another's. A product rounds relatively, alike in every order. For any other expression no
-    merge of another order is taken to lose more than all merges of this one together.
+def _sum_error(merges: int, precision: Precision, magnitude: Array) -> Array:
+    """A sum of n values: each of its merges rounds a partial sum, which is no larger than the sum
+    of all magnitudes, so it is off by at most (n - 1)·u·Σ|x| (Higham, Accuracy and Stability of
+    Numerical Algorithms, section 4.2), in whatever order they are added.
     """
-    match body:
-        case Apply("add", (Variable(), Variable())):
-            return merges * unit * (1 + merges * unit) * running.magnitude
-        case Apply("mul", (Variable(), Variable())):
-            return running.error
-        case _:
-            return merges * running.error
+    steps = merges * precision.unit / precision.spread
+    error: Array = steps * (1 + steps) * magnitude
+    return error
 
 
-def _unit(element: Element) -> float:
-    """Half the distance from 1 to the next value: the unit roundoff u."""
-    return float(ml_dtypes.finfo(element.dtype).eps) / 2
+class _Folding:
+    """One fold: ``spread`` is how often each of its roundings is counted.
 
+    Products round relatively, alike in every order. For any other expression no merge of another
+    order is taken to lose more than all merges of this one together, so that each rounding
+    counts once for every merge.
+    """
 
-def _selects(expression: Expression) -> bool:
-    match expression:
-        case Number() | Variable():
-            return True
-        case _:
-            exact = expression.function in ("min", "max", "neg", "abs")
-            return exact and all(map(_selects, expression.arguments))
+    def __init__(self, operator: Operator, element: Element, count: int) -> None:
+        self.operator, self.element, self.count = operator, element, count
+        self.merges = count - 1
+        plain = all(adds(each) or is_own(each, "mul") for each in operator.body)
+        self.spread = 1 if plain else max(1, self.merges)
 
-
-def _wrapped(expression: Expression, left: Array, right: Array) -> Array:
-    """The expression in the integers modulo 2^bits; NumPy's arrays wrap without a warning."""
-    match expression:
-        case Number(value):
-            return np.full_like(left, int(value))
-        case Variable(index):
-            return (left, right)[index]
-        case _:
-            parts = [_wrapped(part, left, right) for part in expression.arguments]
-            function = {
-                "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
-                "min": np.minimum, "max": np.maximum, "abs": np.absolute,
-            }[expression.function]  # fmt: skip
-            result: Array = function(*parts)
-            return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Bounded:
-    value: Array
-    magnitude: Array
-    error: Array
-
-    @staticmethod
-    def exact(value: Array) -> _Bounded:
-        return _Bounded(value, np.abs(value), np.zeros_like(value))
-
-
-def _bounded(expression: Expression, left: _Bounded, right: _Bounded, unit: float) -> _Bounded:
-    match expression:
-        case Number(value):
-            return _Bounded.exact(np.full_like(left.value, float(value)))
-        case Variable(index):
-            return (left, right)[index]
-        case _:
-            parts = [_bounded(part, left, right, unit) for part in expression.arguments]
-            return _applied(expression.function, parts, unit)
-
-
-def _applied(function: str, parts: list[_Bounded], unit: float) -> _Bounded:
-    a, b = parts[0], parts[-1]
-    match function:
-        case "neg":
-            return _Bounded(-a.value, a.magnitude, a.error)
-        case "abs":
-            return _Bounded(np.abs(a.value), a.magnitude, a.error)
-        case "min" | "max":
-            choose = np.minimum if function == "min" else np.maximum
-            return _Bounded(
-                choose(a.value, b.value),
-                np.maximum(a.magnitude, b.magnitude),
-                np.maximum(a.error, b.error),
+    def run(self, columns: Sequence[list[Array]]) -> tuple[Reference, ...]:
+        """Prepared, folded and finished, one reference a field."""
+        operator = self.operator
+        own = field_elements(self.element)
+        terms = []
+        for column in columns:
+            term = [given(value, self._precision(field)) for field, value in enumerate(column)]
+            if operator.prepare is not None:
+                term = self._evaluate(operator.prepare, (term,))
+            terms.append(term)
+        total = terms[0]
+        for term in terms[1:]:
+            total = self._evaluate(operator.body, (total, term))
+        if self.merges:
+            total = [self._settled(field, part, terms) for field, part in enumerate(total)]
+        if operator.finish is not None:
+            total = self._evaluate(operator.finish, (total,))
+        if not self.element.fields:
+            total = [self._stored(total[0], own[0])]
+        rows = len(columns[0][0])
+        return tuple(
+            Reference(
+                np.broadcast_to(part.value, (rows, length)),
+                np.broadcast_to(part.error, (rows, length)),
             )
-        case "add" | "sub":
-            value = a.value + b.value if function == "add" else a.value - b.value
-            magnitude = a.magnitude + b.magnitude
-            error = a.error + b.error
-        case "mul":
-            value = a.value * b.value
-            magnitude = a.magnitude * b.magnitude
-            error = a.error * b.magnitude + b.error * a.magnitude + a.error * b.error
-        case _:  # div
-            value = a.value / b.value
-            divisor = np.abs(b.value) - b.error
-            divisor = np.where(divisor > 0, divisor, np.nan)
-            magnitude = np.nan_to_num(a.magnitude / divisor, nan=np.inf)
-            error = np.nan_to_num((a.error + np.abs(value) * b.error) / divisor, nan=np.inf)
-    return _Bounded(value, magnitude, error + unit * (magnitude + error))
+            for part, length in zip(total, self._lengths(), strict=True)
+        )
+
+    def _lengths(self) -> tuple[int, ...]:
+        return tuple(field.length for field in self.element.fields) or (1,)
+
+    def _precision(self, field: int) -> Precision:
+        return Precision.of(field_kind(field, self.element), self.spread)
+
+    def _settled(self, field: int, part: Bounded, terms: Sequence[list[Bounded]]) -> Bounded:
+        """A field that is a plain sum, with the error of a sum in any order."""
+        assignment = next(each for each in self.operator.body if each.field == field)
+        own = field_elements(self.element)[field]
+        if own.exact or not adds(assignment):
+            return part
+        errors = sum((term[field].error for term in terms[1:]), terms[0][field].error)
+        precision = self._precision(field)
+        magnitude = part.magnitude + errors
+        error = errors + _sum_error(self.merges, precision, magnitude)
+        if self.element.fields and ELEMENTS[own.accumulate] != own:
+            store = Precision.of(own)
+            error = error + _sum_error(self.merges, store, magnitude + error)
+            error = error + self.merges * store.smallest
+        special = ~np.isfinite(part.value) | ~np.isfinite(part.error)
+        return Bounded(part.value, part.magnitude, np.where(special, part.error, error))
+
+    def _stored(self, part: Bounded, own: Element) -> Bounded:
+        """A plain number rounded to its element; a selection passes its values on untouched."""
+        bodies = (self.operator.prepare, self.operator.body, self.operator.finish)
+        if own.exact or all(body is None or selects(body[0].value, own, own) for body in bodies):
+            return part
+        store = Precision.of(own)
+        unit = store.unit if ELEMENTS[own.accumulate] != own else 0.0
+        known = np.isfinite(part.value) & np.isfinite(part.error)
+        error = part.error + unit * (np.abs(part.value) + part.error)
+        error = error + self.count * store.smallest
+        return Bounded(part.value, part.magnitude, np.where(known, error, part.error))
+
+    # ----------------------------------------------------------------------------- bodies
+
+    def _evaluate(self, body: Body, values: tuple[list[Bounded], ...]) -> list[Bounded]:
+        made: dict[int, Bounded] = {}
+        for assignment in body:
+            kind = field_kind(assignment.field, self.element)
+            value = self._value(assignment.value, kind, values, made)
+            own = field_elements(self.element)[assignment.field]
+            converted = self.element.fields and ELEMENTS[own.accumulate] != own
+            if converted and not selects(assignment.value, own, self.element):
+                certain = np.isfinite(value.error)
+                store = Precision.of(own, self.spread)
+                value = rounded(value.value, value.magnitude, value.error, certain, store)
+            made[assignment.field] = value
+        return [made[field] for field in range(len(made))]
+
+    def _value(
+        self,
+        expression: Expression,
+        context: Element,
+        values: tuple[list[Bounded], ...],
+        made: dict[int, Bounded],
+    ) -> Bounded:
+        precision = Precision.of(context, self.spread)
+        match expression:
+            case Variable(index, field):
+                return values[index][field]
+            case Made(field):
+                return made[field]
+            case Number(value):
+                number = int(value) if context.exact else float(value)
+                return constant(number, holds(context, value), precision)
+            case Count():
+                exact = holds(context, Fraction(self.count))
+                return constant(self.count, exact, precision)
+            case Apply(function) if function in COMPARISONS or function in LOGIC:
+                return as_number(self._truth(expression, context, values, made), precision)
+            case Apply("where", (condition, yes, no)):
+                kinds = argument_kinds(expression, self.element, context)
+                truth = self._truth(condition, kinds[0], values, made)
+                return choose(
+                    truth,
+                    self._value(yes, kinds[1], values, made),
+                    self._value(no, kinds[2], values, made),
+                )
+            case Apply(function, arguments):
+                kinds = argument_kinds(expression, self.element, context)
+                parts = [
+                    self._value(part, kind, values, made)
+                    for part, kind in zip(arguments, kinds, strict=True)
+                ]
+                return compute(function, parts, Precision.of(kinds[0], self.spread))
+
+    def _truth(
+        self,
+        expression: Expression,
+        context: Element,
+        values: tuple[list[Bounded], ...],
+        made: dict[int, Bounded],
+    ) -> tuple[Array, Array]:
+        match expression:
+            case Apply(function, arguments) if function in COMPARISONS:
+                kinds = argument_kinds(expression, self.element, context)
+                one, other = (
+                    self._value(part, kind, values, made)
+                    for part, kind in zip(arguments, kinds, strict=True)
+                )
+                return compare(function, one, other)
+            case Apply(function, arguments) if function in LOGIC:
+                kinds = argument_kinds(expression, self.element, context)
+                return combine_truth(
+                    function,
+                    [
+                        self._truth(part, kind, values, made)
+                        for part, kind in zip(arguments, kinds, strict=True)
+                    ],
+                )
+            case _:
+                return is_true(self._value(expression, context, values, made))

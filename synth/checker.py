@@ -49,8 +49,8 @@ def check(schedule: Schedule) -> Verdict:
 
     Laws: a route is a path of existing links whose inner nodes are switches. A rank uses its own
     inputs and what arrived in an earlier step, of the same chunk. A merge takes disjoint
-    contributions unless the operator is idempotent; an operator that is not commutative keeps
-    the order of the wanted symbols. Every wanted value of every chunk is made exactly once.
+    contributions unless the operator is idempotent and commutative; one that is not commutative
+    keeps the order of the wanted symbols. Every wanted value of every chunk is made exactly once.
     """
     violations: list[str] = []
     carried: list[tuple[int, ...]] = []
@@ -150,13 +150,14 @@ def _merge(
     operator = schedule.problem.operator
     if len(parts) > 1 and operator is None:
         faults.append("it merges values, and the collective has no operator")
-    if operator is None or not operator.idempotent:
+    if operator is None or not (operator.idempotent and operator.commutative):
         for symbol, times in Counter(content).items():
             if times > 1:
                 faults.append(f"{block.symbols[symbol]} counts {times} times in it")
-    # With an idempotent operator contents only grow by repeats that mean nothing; without
-    # dropping them a long schedule would double its lists in every step.
-    elif operator.commutative:
+    # Here contents only grow by repeats that mean nothing; without dropping them a long schedule
+    # would double its lists in every step. (Without commutativity, a repeat means nothing only
+    # beside its like; such merges are not needed, so none is allowed.)
+    else:
         content = sorted(set(content))
     return tuple(content), faults
 

@@ -65,7 +65,7 @@ def search(
     began = time.monotonic()
     limits = problem.limits
     refuse_unsupported(problem)
-    _refuse_excess(problem)
+    _refuse_limits(problem)
     limit = bound(problem)
     for certificate in limit.certificates:
         verify(problem, certificate)
@@ -100,9 +100,17 @@ def _is_proved(outcome: Outcome, limit: Bound) -> bool:
             return False
 
 
-def _refuse_excess(problem: Problem) -> None:
-    """Raise ``UnsupportedError`` for numbers that no model of this engine could hold."""
+def _refuse_limits(problem: Problem) -> None:
+    """Raise ``UnsupportedError`` for numbers that no model of this engine could hold, and for a
+    class of schedules that it has none for.
+    """
     limits, blocks = problem.limits, len(problem.collective.blocks)
+    if limits.symmetric:
+        raise UnsupportedError(
+            "this version's engines do not search among symmetric schedules alone",
+            "a search among all schedules",
+            "leave 'symmetric' out",
+        )
     if limits.chunks is not None and limits.chunks[0] * blocks > _MOST_CHUNKS:
         raise UnsupportedError(
             f"{limits.chunks[0]} chunks are too many",

@@ -37,6 +37,6 @@ def price(schedule: Schedule) -> Cost:
     units = schedule.problem.collective.units * schedule.chunks
     return Cost(
         latency=sum(latency, Fraction(0)),
-        per_byte=busy / units,
+        per_byte=busy / units if busy else busy,
         rounds=busy * topology.slowest if topology.links else Fraction(0),
     )

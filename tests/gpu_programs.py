@@ -1,43 +1,188 @@
-"""Fused programs for tests of GPU text, and what NumPy says they compute."""
+"""Fused programs for tests of GPU text, and what NumPy says they compute.
+
+The evaluation shares nothing with the one of the tool itself.
+"""
 
 from __future__ import annotations
 
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
-from roundelay.codegen.elements import ELEMENTS
+from roundelay.codegen.elements import ELEMENTS, struct_element
 from roundelay.codegen.fused import Fused, Merge, Operand, Place, Row, Shape
 from roundelay.codegen.program import Program, RankProgram, chunk_range
 from roundelay.dsl.model import (
     Apply,
+    Assignment,
     Block,
     Collective,
+    Count,
+    Field,
+    Made,
     Number,
     Operator,
     Problem,
     Rank,
+    Struct,
     Symbol,
     Topology,
     Variable,
     Want,
+    scalar_body,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from roundelay.codegen.elements import Element
     from roundelay.codegen.fused import Tree
-    from roundelay.dsl.model import Expression
+    from roundelay.dsl.model import Body, Expression, Function
 
 A, B = Variable(0), Variable(1)
-SUM = Operator("sum", Apply("add", (A, B)), commutative=True)
-PROD = Operator("prod", Apply("mul", (A, B)), commutative=True)
-MIN = Operator("min", Apply("min", (A, B)), commutative=True, idempotent=True)
-MAX = Operator("max", Apply("max", (A, B)), commutative=True, idempotent=True)
+SUM = Operator("sum", scalar_body(Apply("add", (A, B))), commutative=True)
+PROD = Operator("prod", scalar_body(Apply("mul", (A, B))), commutative=True)
+MIN = Operator("min", scalar_body(Apply("min", (A, B))), commutative=True, idempotent=True)
+MAX = Operator("max", scalar_body(Apply("max", (A, B))), commutative=True, idempotent=True)
+
+
+ZERO, ONE, TWO = (Number(Fraction(n)) for n in range(3))
+HALF = Number(Fraction(1, 2))
+AVG = Operator(
+    "avg", SUM.body, commutative=True, finish=scalar_body(Apply("div", (Variable(0), Count())))
+)
+PREMULSUM = Operator(
+    "premulsum", SUM.body, commutative=True, prepare=scalar_body(Apply("mul", (A, HALF))),
+    arguments=(Fraction(1, 2),),
+)  # fmt: skip
+SHIFTED = Operator(
+    "shifted",
+    SUM.body,
+    prepare=scalar_body(Apply("sub", (A, TWO))),
+    finish=scalar_body(Apply("add", (A, Apply("mul", (Count(), TWO))))),
+)
+
+_ANY: tuple[Function, ...] = ("add", "sub", "mul", "neg", "min", "max", "abs")
+_TRUTH: tuple[Function, ...] = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
+EXACT: dict[bool, tuple[Function, ...]] = {
+    False: (*_ANY, *_TRUTH, "where", "div", "sqrt"),
+    True: (*_ANY, *_TRUTH, "where", "band", "bor", "bxor", "inv", "shl", "shr"),
+}
+"""Functions whose results are the same bits everywhere, on floats and (True) on integers."""
+
+_ARITY = dict.fromkeys(("neg", "abs", "exp", "log", "sqrt", "not", "inv"), 1) | {"where": 3}
+
+
+def apply_one(function: Function) -> Operator:
+    """An operator that is one function; ``where`` chooses by which of two sums is larger."""
+    condition = Apply("gt", (Apply("add", (A, B)), Apply("mul", (A, B))))
+    arguments = {1: (A,), 2: (A, B), 3: (condition, B, A)}[_ARITY.get(function, 2)]
+    return Operator(function, scalar_body(Apply(function, arguments)))
+
+
+def add_up(functions: Sequence[Function]) -> Operator:
+    """An operator that is the sum of many functions, one call within the other."""
+    first, *rest = (apply_one(function).scalar for function in functions)
+    for value in rest:
+        first = Apply("add", (value, first))
+    return Operator("many", scalar_body(first))
+
+
+def bare_numbers() -> Operator:
+    """Conditions and numbers that take their type of what stands beside them, or of nothing."""
+    less = Apply("lt", (A, B))
+    count = Apply("add", (less, Apply("add", (Apply("not", (A,)), Apply("eq", (ONE, TWO))))))
+    chosen = Apply(
+        "where", (Apply("and", (A, Apply("or", (less, ZERO)))), count, Apply("ne", (A, B)))
+    )
+    return Operator("bare", scalar_body(Apply("sub", (chosen, Apply("mul", (B, less))))))
+
+
+def make_struct(
+    name: str, fields: Sequence[tuple[str, int] | str], *values: Expression, **more: Any
+) -> Operator:
+    """An operator on a struct, its fields made in their order unless ``order`` says another."""
+    order = more.pop("order", range(len(values)))
+    parts = tuple(
+        Field(f"field_{n}", *((field,) if isinstance(field, str) else (*field, True)))
+        for n, field in enumerate(fields)
+    )
+    body = tuple(Assignment(n, value) for n, value in zip(order, values, strict=True))
+    return Operator(name, body, struct=Struct(name, parts), **more)
+
+
+def _scaled(index: int) -> Expression:
+    weight = Apply("exp", (Apply("sub", (Variable(index, 1), Made(1))),))
+    return Apply("mul", (Variable(index, 0), weight))
+
+
+def attention(length: int = 64, element: str = "f32") -> Operator:
+    """Partial results of attention: out, and the logarithm of the sum of its weights."""
+    return make_struct(
+        "attention",
+        ((element, length), element),
+        Apply("logaddexp", (Variable(0, 1), Variable(1, 1))),
+        Apply("add", (_scaled(0), _scaled(1))),
+        order=(1, 0),
+    )
+
+
+def _entry(row: int, column: int) -> Expression:
+    first, second = (
+        Apply("mul", (Variable(0, 2 * row + k), Variable(1, 2 * k + column))) for k in range(2)
+    )
+    return Apply("add", (first, second))
+
+
+def matrix(element: str = "f32") -> Operator:
+    """The product of 2x2 matrices: not commutative; no result may replace what it is made of."""
+    entries = [_entry(row, column) for row in range(2) for column in range(2)]
+    return make_struct("matrix", (element,) * 4, *entries)
+
+
+def argmax() -> Operator:
+    """The larger value with its index: fields of two types."""
+    larger = Apply("ge", (Variable(0, 0), Variable(1, 0)))
+    values = (Apply("where", (larger, Variable(0, n), Variable(1, n))) for n in range(2))
+    return make_struct("argmax", ("f32", "i32"), *values)
+
+
+def odd(last: str = "f32") -> Operator:
+    """A byte before a wider field, which is misaligned for it; finished and prepared."""
+    sums = [Apply("add", (Variable(0, n), Variable(1, n))) for n in range(2)]
+    return make_struct(
+        "odd",
+        ("u8", last),
+        *sums,
+        prepare=(Assignment(0, Apply("add", (A, ONE))), Assignment(1, Variable(0, 1))),
+        finish=(
+            Assignment(1, Apply("mul", (Variable(0, 1), Count()))),
+            Assignment(0, Apply("div", (A, TWO))),
+        ),
+    )
+
+
+def halves() -> Operator:
+    """Vectors of several types, rounded to 16 bits at every merge; what is made is used again."""
+    scaled = Apply("mul", (Variable(0, 0), Made(2)))
+    return make_struct(
+        "halves",
+        (("f16", 3), ("bf16", 3), "f16", ("i8", 20)),
+        Apply("add", (Variable(0, 2), Apply("mul", (Variable(1, 2), HALF)))),
+        Apply("add", (scaled, Variable(1, 0))),
+        Apply("max", (Apply("add", (Variable(0, 1), Variable(1, 1))), Variable(0, 1))),
+        Apply("sub", (Variable(0, 3), Variable(1, 3))),
+        order=(2, 0, 1, 3),
+    )
+
+
+def element_of(operator: Operator) -> Element:
+    """The element of a struct's operator."""
+    assert operator.struct is not None
+    return struct_element(operator.struct)
 
 
 def every_function(*, divides: bool) -> Operator:
@@ -46,7 +191,12 @@ def every_function(*, divides: bool) -> Operator:
     product = Apply("add", (Apply("mul", (A, B)), Apply("neg", (A,))))
     limits = Apply("max", (Apply("min", (A, B)), Apply("sub", (Apply("abs", (A,)), B))))
     body = Apply("add", (product, Apply("mul", (limits, three))))
-    return Operator("all", Apply("div", (body, three)) if divides else body)
+    return Operator("all", scalar_body(Apply("div", (body, three)) if divides else body))
+
+
+def count_for(operator: Operator | None, symbols: int) -> int:
+    """What ``Shape.count`` is of a result of so many symbols."""
+    return symbols if operator is not None and operator.finish is not None else 0
 
 
 def reduce_all(ranks: int, operator: Operator, chunks: int = 1, machine: str = "ring") -> Fused:
@@ -63,22 +213,24 @@ def reduce_all(ranks: int, operator: Operator, chunks: int = 1, machine: str = "
         Row(c, tuple(Place((i + c) % ranks, 0) for i in indices), targets) for c in range(chunks)
     )
     problem = Problem(_machine(machine, ranks), collective, operator)
-    return Fused(problem, chunks, (Shape(tree, ranks, ranks, rows),))
+    return Fused(problem, chunks, (Shape(tree, ranks, ranks, rows, count_for(operator, ranks)),))
 
 
-def gather_all(ranks: int, chunks: int = 1) -> Fused:
+def gather_all(ranks: int, chunks: int = 1, operator: Operator | None = None) -> Fused:
     """An all-gather: copies alone, and outputs of several units."""
     indices = range(ranks)
     blocks = tuple(
         Block((Symbol((i,), i),), tuple(Want(r, (r, i), (0,)) for r in indices)) for i in indices
     )
-    problem = Problem(_machine("ring", ranks), Collective("all_gather", (), ranks, blocks), None)
+    problem = Problem(
+        _machine("ring", ranks), Collective("all_gather", (), ranks, blocks), operator
+    )
     rows = tuple(
         Row(c, (Place(i, 0),), tuple(Place(r, i) for r in indices))
         for i in indices
         for c in range(chunks)
     )
-    return Fused(problem, chunks, (Shape(Operand(0), 1, ranks, rows),))
+    return Fused(problem, chunks, (Shape(Operand(0), 1, ranks, rows, count_for(operator, 1)),))
 
 
 def scatter_trees(seed: int, operator: Operator, widest: int = 20) -> Fused:
@@ -112,7 +264,9 @@ def scatter_trees(seed: int, operator: Operator, widest: int = 20) -> Fused:
             tree, size = wanted.pop() if wanted else (_tree(rng, list(range(size))), size)
             places = tuple(rng.sample(sources, size))
             rows.setdefault((tree, size, count), []).append(Row(chunk, places, chosen))
-    shapes = tuple(Shape(*key, tuple(found)) for key, found in rows.items())
+    shapes = tuple(
+        Shape(*key, tuple(found), count_for(operator, key[1] + 1)) for key, found in rows.items()
+    )
     return Fused(problem, chunks, shapes)
 
 
@@ -133,19 +287,62 @@ def as_program(fused: Fused) -> Program:
     return Program(fused.problem, fused.chunks, (RankProgram(()),) * ranks, 1)
 
 
-def fill_randomly(element: Element, arrays: Sequence[Any], seed: int) -> None:
-    """Moderate values, any bits (NaN, infinities, subnormals), and zeros of either sign."""
+def fill_randomly(
+    element: Element, arrays: Sequence[Any], seed: int, *, mild: bool = False
+) -> None:
+    """Moderate values, any bits (NaN, infinities, subnormals), and zeros of either sign.
+
+    ``mild``: moderate values alone. Records are filled field by field.
+    """
     rng = np.random.default_rng(seed)
     for array in arrays:
-        bits = rng.integers(0, 256, array.nbytes, np.uint8).view(element.dtype)
-        some = rng.integers(0, 100, array.size) - (0 if element.dtype.kind == "u" else 50)
-        mild = some.astype(element.dtype)
-        if not element.exact:
-            mild = (some * rng.random(array.size)).astype(element.dtype)
-        zero = np.where(rng.random(array.size) < 0.5, 0.0, -0.0).astype(element.dtype)
-        which = rng.integers(0, 3, array.size)
-        for number, values in enumerate((bits, mild, zero)):
-            array[which == number] = values[which == number]
+        if element.fields:
+            for field in element.fields:
+                kind = ELEMENTS[field.element]
+                part = np.zeros(array[field.name].size, kind.dtype)
+                _fill(kind, part, rng, mild=mild)
+                array[field.name] = part.reshape(array[field.name].shape)
+        else:
+            _fill(element, array, rng, mild=mild)
+
+
+def _fill(element: Element, array: Any, rng: Any, *, mild: bool) -> None:
+    bits = rng.integers(0, 256, array.nbytes, np.uint8).view(element.dtype)
+    some = rng.integers(0, 100, array.size) - (0 if element.dtype.kind == "u" else 50)
+    moderate = some.astype(element.dtype)
+    if not element.exact:
+        moderate = (some * rng.random(array.size)).astype(element.dtype)
+    zero = np.where(rng.random(array.size) < 0.5, 0.0, -0.0).astype(element.dtype)
+    which = rng.integers(0, 3, array.size)
+    for number, values in enumerate((moderate if mild else bits, moderate, zero)):
+        array[which == number] = values[which == number]
+
+
+Columns = list[Any]
+"""The fields of values, each of shape (values, length); plain numbers are one field."""
+
+
+def _fields(element: Element) -> tuple[Field, ...]:
+    return element.fields or (Field("", element.name),)
+
+
+def _kinds(element: Element) -> list[Any]:
+    return [ELEMENTS[ELEMENTS[field.element].accumulate].dtype for field in _fields(element)]
+
+
+def _split(element: Element, array: Any) -> Columns:
+    parts = [array[field.name] if element.fields else array for field in _fields(element)]
+    sized = zip(parts, _fields(element), _kinds(element), strict=True)
+    return [part.reshape(len(array), field.length).astype(kind) for part, field, kind in sized]
+
+
+def _join(element: Element, columns: Columns) -> Any:
+    if not element.fields:
+        return columns[0][:, 0].astype(element.dtype)
+    array = np.zeros(len(columns[0]), element.dtype)
+    for field, column in zip(element.fields, columns, strict=True):
+        array[field.name] = column if field.vector else column[:, 0]
+    return array
 
 
 def compute(fused: Fused, element: Element, inputs: Sequence[Any], count: int) -> list[Any]:
@@ -155,70 +352,160 @@ def compute(fused: Fused, element: Element, inputs: Sequence[Any], count: int) -
         np.zeros(len(collective.outputs(rank)) * count, element.dtype)
         for rank in range(collective.ranks)
     ]
-    acc = ELEMENTS[element.accumulate].dtype
-    align = element.align
     for shape in fused.shapes:
         for row in shape.rows:
-            low, high = chunk_range(count, fused.chunks, row.chunk, align)
+            low, high = chunk_range(count, fused.chunks, row.chunk, element.align)
             operands = [
                 inputs[place.rank][place.unit * count + low : place.unit * count + high]
                 for place in row.sources
             ]
             with np.errstate(all="ignore"):
-                if isinstance(shape.tree, Operand):
-                    value = operands[0]
-                else:
-                    wide = [operand.astype(acc) for operand in operands]
-                    value = _fold(shape.tree, fused.problem.operator, wide).astype(element.dtype)
+                value = _compute(shape, fused.problem.operator, element, operands)
             for place in row.targets:
                 start = place.unit * count
                 outputs[place.rank][start + low : start + high] = value
     return outputs
 
 
-def _fold(tree: Tree, operator: Operator | None, operands: list[Any]) -> Any:
+def _compute(shape: Any, operator: Operator | None, element: Element, operands: list[Any]) -> Any:
+    prepares = operator is not None and operator.prepare is not None
+    finishes = operator is not None and operator.finish is not None
+    if isinstance(shape.tree, Operand) and not prepares and not finishes:
+        return operands[0]
+    columns = [_split(element, operand) for operand in operands]
+    assert operator is not None
+    if operator.prepare is not None:
+        columns = [_run(operator.prepare, element, [column]) for column in columns]
+    value = _fold(shape.tree, operator, element, columns)
+    if operator.finish is not None:
+        value = _run(operator.finish, element, [value], shape.count)
+    return _join(element, value)
+
+
+def _fold(tree: Tree, operator: Operator, element: Element, operands: list[Columns]) -> Columns:
     if isinstance(tree, Operand):
         return operands[tree.index]
-    assert operator is not None
-    left = _fold(tree.left, operator, operands)
-    return _apply(operator.body, left, _fold(tree.right, operator, operands))
+    parts = [_fold(part, operator, element, operands) for part in (tree.left, tree.right)]
+    return _run(operator.body, element, parts)
 
 
-def _apply(body: Expression, a: Any, b: Any) -> Any:
+def _run(body: Body, element: Element, values: list[Columns], count: int = 0) -> Columns:
+    """A body on values; records are rounded field by field."""
+    made: dict[int, Any] = {}
+    for assignment in body:
+        field = _fields(element)[assignment.field]
+        kind = _kinds(element)[assignment.field]
+        value = _evaluate(assignment.value, values, made, count, kind)
+        value = np.broadcast_to(_typed(value, kind), (len(values[0][0]), field.length))
+        if element.fields:
+            value = value.astype(ELEMENTS[field.element].dtype).astype(kind)
+        made[assignment.field] = value
+    return [made[number] for number in range(len(_fields(element)))]
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    """A value in a type, where it has none of its own: numbers and the results of conditions."""
+    if isinstance(value, Fraction):
+        exact = kind.kind in "iu"
+        return np.array([[int(value) if exact else float(value)]]).astype(kind)
+    return value.astype(kind) if value.dtype == bool else value
+
+
+def _evaluate(
+    body: Expression, values: list[Columns], made: dict[int, Any], count: int, kind: Any
+) -> Any:
     match body:
-        case Variable(index):
-            return (a, b)[index]
+        case Variable(index, field):
+            return values[index][field]
+        case Made(field):
+            return made[field]
         case Number(value):
-            return np.full_like(a, float(value))
+            return value
+        case Count():
+            return Fraction(count)
         case Apply(function, arguments):
-            x, *rest = (_apply(part, a, b) for part in arguments)
+            parts = [_evaluate(part, values, made, count, kind) for part in arguments]
+    if function == "where":
+        condition, *parts = parts
+    own = [part.dtype for part in parts if isinstance(part, np.ndarray) and part.dtype != bool]
+    assert function in ("and", "or", "not") or len(set(own)) <= 1
+    if function in ("and", "or", "not"):
+        parts = [_typed(part, kind) != 0 for part in parts]
+    else:
+        parts = [_typed(part, own[0] if own else kind) for part in parts]
+    if function == "where":
+        return np.where(_typed(condition, kind) != 0, *parts)
+    return _apply(function, *parts)
+
+
+def _apply(function: Function, x: Any, y: Any = None) -> Any:
     match function:
-        case "neg":
-            return -x
-        case "abs":
-            return np.abs(x)
         case "min":
-            return np.where((x <= rest[0]) | (x != x), x, rest[0])
+            return np.where((x <= y) | (x != x), x, y)
         case "max":
-            return np.where((x >= rest[0]) | (x != x), x, rest[0])
-        case "add":
-            return x + rest[0]
-        case "sub":
-            return x - rest[0]
-        case "mul":
-            return x * rest[0]
-        case "div":
-            return x / rest[0]
+            return np.where((x >= y) | (x != x), x, y)
+        case "div" if x.dtype.kind in "iu":
+            return _wrap(lambda a, b: int(Fraction(a, b)) if b else 0, x, y)
+        case "shl":
+            bits = 8 * x.itemsize
+            return _wrap(lambda a, b: a << b if 0 <= b < bits else 0, x, y)
+        case "shr":
+            bits = 8 * x.itemsize
+            return _wrap(lambda a, b: a >> (b if 0 <= b < bits else bits), x, y)
+        case _:
+            return _NUMPY[function](x) if y is None else _NUMPY[function](x, y)
 
 
-def find_difference(element: Element, got: Sequence[Any], wanted: Sequence[Any]) -> str:
-    """Where two sets of arrays differ, bit for bit save that any NaN is as good as another."""
-    unsigned = np.dtype(f"u{element.bytes}")
+_NUMPY: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
+    "abs": np.abs, "exp": np.exp, "log": np.log, "logaddexp": np.logaddexp, "sqrt": np.sqrt,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal, "and": np.logical_and, "or": np.logical_or,
+    "not": np.logical_not, "band": np.bitwise_and, "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor, "inv": np.invert,
+}  # fmt: skip
+
+
+def _wrap(function: Any, x: Any, y: Any) -> Any:
+    """A function of Python's integers on arrays, modulo their range."""
+    x, y = np.broadcast_arrays(x, y)
+    mask = (1 << 8 * x.itemsize) - 1
+    found = [
+        function(a, b) & mask for a, b in zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)
+    ]
+    return np.array(found, f"u{x.itemsize}").view(x.dtype).reshape(x.shape)
+
+
+def find_difference(
+    element: Element, got: Sequence[Any], wanted: Sequence[Any], close: float = 0
+) -> str:
+    """Where two sets of arrays differ, bit for bit save that any NaN is as good as another.
+
+    ``close`` allows floats so many epsilons of the larger one's size, or of 1.
+    """
     for rank, (one, other) in enumerate(zip(got, wanted, strict=True)):
-        with np.errstate(invalid="ignore"):
-            nan = (one != one) & (other != other)
-        differ = (one.view(unsigned) != other.view(unsigned)) & ~nan
-        if differ.any():
-            first = int(np.argmax(differ))
-            return f"rank {rank} element {first}: got {one[first]}, wanted {other[first]}"
+        for field in _fields(element):
+            kind = ELEMENTS[field.element]
+            a, b = (
+                np.ascontiguousarray(array[field.name] if element.fields else array).reshape(-1)
+                for array in (one, other)
+            )
+            differ = _differ(kind, a, b, 0 if kind.exact else close)
+            if differ.any():
+                first = int(np.argmax(differ))
+                where = f"rank {rank} field {field.name!r} value {first}"
+                return f"{where}: got {a[first]}, wanted {b[first]}"
     return ""
+
+
+def _differ(kind: Element, a: Any, b: Any, close: float) -> Any:
+    with np.errstate(all="ignore"):
+        nan = (a != a) & (b != b)
+        unsigned = np.dtype(f"u{kind.bytes}")
+        differ = (a.view(unsigned) != b.view(unsigned)) & ~nan
+        if close:
+            x, y = a.astype(np.float64), b.astype(np.float64)
+            size = np.maximum(np.maximum(np.abs(x), np.abs(y)), 1)
+            near = np.abs(x - y) <= close * float(ml_dtypes.finfo(kind.dtype).eps) * size
+            differ &= ~(near & np.isfinite(x) & np.isfinite(y)) & (x != y)
+    return differ

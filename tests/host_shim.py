@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from roundelay.codegen.cuda_backend import emit
+from roundelay.runtime.gpu_launch import make_table, read_plan
+from tests.gpu_programs import compute, fill_randomly, find_difference
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from roundelay.codegen.elements import Element
+    from roundelay.codegen.fused import Fused
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 
@@ -29,7 +36,7 @@ def compile_host(text: str, *extra: str) -> ctypes.CDLL:
         library = Path(folder, "kernels.so")
         command = ["g++", "-std=c++17", "-DRL_HOST", "-O0", "-Wall", "-Wextra", "-Werror"]
         command += ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
-        command += ["-ffp-contract=off", "-shared", "-fPIC", "-x", "c++", "-", *extra]
+        command += ["-ffp-contract=off", "-shared", "-fPIC", "-x", "c++", "-", "-lm", *extra]
         done = subprocess.run(
             [*command, "-o", str(library)], input=text, text=True, capture_output=True, check=False
         )
@@ -47,6 +54,70 @@ def launch_host(
     run.argtypes = [ctypes.c_void_p, *[ctypes.c_longlong] * 3, ctypes.c_void_p, ctypes.c_longlong]
     kernel = ctypes.cast(getattr(library, entry), ctypes.c_void_p)
     run(kernel, grid[0], grid[1], threads, table.ctypes.data, len(table))
+
+
+class Kernels:
+    """The text of a fused program compiled for the host; runs on buffers at any offset.
+
+    ``close`` is what ``find_difference`` allows, ``mild`` keeps extreme values away.
+    """
+
+    def __init__(
+        self, fused: Fused, element: Element, *options: str, close: float = 0, mild: bool = False
+    ) -> None:
+        self.close, self.mild = close, mild
+        artifact = emit(fused, element)
+        self.fused, self.element = fused, element
+        self.plan = read_plan(artifact, "cuda", element)
+        self.library = compile_host(self.plan.text, *options)
+
+    def allocate(self, units: int, count: int, skip: int, shift: int = 0) -> Any:
+        """An array whose first element is ``skip`` elements after an address divisible by 16, and
+        ``shift`` bytes.
+        """
+        raw = np.zeros((units * count + skip) * self.element.bytes + 16 + shift, np.uint8)
+        start = -raw.ctypes.data % 16 + skip * self.element.bytes + shift
+        return raw[start : start + units * count * self.element.bytes].view(self.element.dtype)
+
+    def run(
+        self, inputs: list[Any], outputs: list[Any], count: int, threads: int, tiles: int
+    ) -> None:
+        addresses = [[array.ctypes.data for array in arrays] for arrays in (inputs, outputs)]
+        for kernel in self.plan.kernels:
+            table = make_table(self.plan, kernel, count, *addresses)
+            if len(table):
+                grid = tiles, min(len(table), 2)
+                launch_host(self.library, kernel.entry, grid, threads, table)
+
+    def check(
+        self, count: int, skips: tuple[int, ...], threads: int, tiles: int, shift: int = 0
+    ) -> None:
+        collective = self.fused.problem.collective
+        ranks = range(collective.ranks)
+        inputs = [
+            self.allocate(len(collective.inputs(r)), count, skips[r % len(skips)], shift)
+            for r in ranks
+        ]
+        outputs = [
+            self.allocate(len(collective.outputs(r)), count, skips[-1 - r % len(skips)], shift)
+            for r in ranks
+        ]
+        fill_randomly(self.element, inputs, count, mild=self.mild)
+        before = [array.copy() for array in inputs]
+        wanted = compute(self.fused, self.element, inputs, count)
+        self.run(inputs, outputs, count, threads, tiles)
+        assert not find_difference(self.element, outputs, wanted, self.close)
+        for array, old in zip(inputs, before, strict=True):
+            assert array.tobytes() == old.tobytes()
+
+    def check_in_place(self, count: int, skip: int, shift: int = 0) -> None:
+        """An all-reduce whose outputs are its inputs."""
+        ranks = range(self.fused.problem.collective.ranks)
+        arrays = [self.allocate(1, count, skip, shift) for _ in ranks]
+        fill_randomly(self.element, arrays, count, mild=self.mild)
+        wanted = compute(self.fused, self.element, arrays, count)
+        self.run(arrays, arrays, count, 3, 5)
+        assert not find_difference(self.element, arrays, wanted, self.close)
 
 
 class FakeArray:

@@ -21,6 +21,7 @@ from roundelay.dsl.model import (
     Topology,
     Variable,
     Want,
+    scalar_body,
 )
 from roundelay.synth.checker import check
 from roundelay.synth.schedule import Got, Own, Part, Result, Schedule, Send
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 X, Y = Variable(0), Variable(1)
-SUM = Operator("sum", Apply("add", (X, Y)), Fraction(0), commutative=True)
-PROD = Operator("prod", Apply("mul", (X, Y)), Fraction(1), commutative=True)
-MIN = Operator("min", Apply("min", (X, Y)), commutative=True, idempotent=True)
-MAX = Operator("max", Apply("max", (X, Y)), commutative=True, idempotent=True)
-LEFT = Operator("left", X, idempotent=True)
+SUM = Operator("sum", scalar_body(Apply("add", (X, Y))), Fraction(0), commutative=True)
+PROD = Operator("prod", scalar_body(Apply("mul", (X, Y))), Fraction(1), commutative=True)
+MIN = Operator("min", scalar_body(Apply("min", (X, Y))), commutative=True, idempotent=True)
+MAX = Operator("max", scalar_body(Apply("max", (X, Y))), commutative=True, idempotent=True)
+LEFT = Operator("left", scalar_body(X), idempotent=True)
 # Associative, not commutative, not idempotent: |x| y keeps the order of signs visible.
-SCALED = Operator("scaled", Apply("mul", (Apply("abs", (X,)), Y)))
+SCALED = Operator("scaled", scalar_body(Apply("mul", (Apply("abs", (X,)), Y))))
 OPERATORS = {op.name: op for op in (SUM, PROD, MIN, MAX)}
 
 

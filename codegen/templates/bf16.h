@@ -1,5 +1,5 @@
-RL_DEVICE float rl_widen(unsigned short x) { return rl_cast<float>((unsigned int)x << 16); }
-RL_DEVICE unsigned short rl_narrow(float value)
+RL_DEVICE float rl_widen_bf16(unsigned short x) { return rl_cast<float>((unsigned int)x << 16); }
+RL_DEVICE unsigned short rl_narrow_bf16(float value)
 {
     const unsigned int x = rl_cast<unsigned int>(value);
     if (value != value) return (x >> 16 & 0x8000u) | 0x7fc0u;

@@ -1,12 +1,12 @@
 #ifdef RL_HOST
-RL_DEVICE float rl_widen(unsigned short x)
+RL_DEVICE float rl_widen_f16(unsigned short x)
 {
     const unsigned int sign = (x & 0x8000u) << 16, low = x & 0x7fffu;
     if (low < 0x0400u) // zero and subnormals: a multiple of 2^-24
         return rl_cast<float>(rl_cast<unsigned int>((float)low * 0x1p-24f) | sign);
     return rl_cast<float>(((low << 13) + (low < 0x7c00u ? 0x38000000u : 0x70000000u)) | sign);
 }
-RL_DEVICE unsigned short rl_narrow(float value)
+RL_DEVICE unsigned short rl_narrow_f16(float value)
 {
     const unsigned int all = rl_cast<unsigned int>(value), x = all & 0x7fffffffu;
     const unsigned int sign = all >> 16 & 0x8000u;
@@ -17,13 +17,13 @@ RL_DEVICE unsigned short rl_narrow(float value)
     return sign | ((x - 0x38000000u + 0xfffu + (x >> 13 & 1u)) >> 13);
 }
 #else
-RL_DEVICE float rl_widen(unsigned short x)
+RL_DEVICE float rl_widen_f16(unsigned short x)
 {
     float to;
     asm("cvt.f32.f16 %0, %1;" : "=f"(to) : "h"(x));
     return to;
 }
-RL_DEVICE unsigned short rl_narrow(float value)
+RL_DEVICE unsigned short rl_narrow_f16(float value)
 {
     unsigned short to;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to) : "f"(value));

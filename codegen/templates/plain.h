@@ -1,2 +1,2 @@
-RL_DEVICE rl_acc rl_widen(rl_bits x) { return rl_cast<rl_acc>(x); }
-RL_DEVICE rl_bits rl_narrow(rl_acc x) { return rl_cast<rl_bits>(x); }
+RL_DEVICE $type rl_widen_$name($bits x) { return rl_cast<$type>(x); }
+RL_DEVICE $bits rl_narrow_$name($type x) { return rl_cast<$bits>(x); }

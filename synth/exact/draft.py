@@ -22,8 +22,12 @@ class Plain:
 
 @dataclass(slots=True)
 class Draft:
-    """Messages in any order of steps; a message names earlier ones by the number it was given."""
+    """Messages in any order of steps; a message names earlier ones by the number it was given.
 
+    ``keeps_order``: the order of a merge's parts counts, so it is left as it is.
+    """
+
+    keeps_order: bool = False
     messages: list[tuple[int, int, Route, tuple[Part, ...]]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
 
@@ -43,6 +47,8 @@ class Draft:
         step_of = {old: new for new, old in enumerate(busy)}
 
         def renumber(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+            if self.keeps_order:
+                return tuple(Got(number[p.send]) if isinstance(p, Got) else p for p in parts)
             own = sorted((p for p in parts if isinstance(p, Own)), key=lambda p: p.symbol)
             got = sorted(number[p.send] for p in parts if isinstance(p, Got))
             return (*own, *map(Got, got))

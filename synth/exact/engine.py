@@ -74,22 +74,17 @@ class _Race:
 
 
 def refuse_unsupported(problem: Problem) -> None:
-    """Raise ``UnsupportedError`` for operators whose merges these encodings do not respect."""
+    """Raise ``UnsupportedError`` for wants that these encodings cannot make."""
     operator = problem.operator
-    if operator is None or not problem.collective.combines:
+    if operator is None or (operator.idempotent and operator.commutative):
         return
-    if not operator.commutative:
-        raise UnsupportedError(
-            f"operator {operator.name} is not declared commutative",
-            "a commutative operator: the engines of this version merge in any order",
-            "declare it commutative if it is",
-        )
     for block in problem.collective.blocks:
         for want in block.wants:
-            if len(set(want.symbols)) < len(want.symbols) and not operator.idempotent:
+            if len(set(want.symbols)) < len(want.symbols):
                 raise UnsupportedError(
                     f"{want} takes the same value twice",
-                    "an idempotent operator, or every value once",
+                    "every value once, or an operator that is idempotent and commutative",
+                    "leave the second one out",
                 )
 
 

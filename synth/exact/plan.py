@@ -13,6 +13,7 @@ from .draft import Draft, Plain
 from .encodings.copying import encode_copy, encode_reduce
 from .encodings.gossip import encode_gossip
 from .encodings.merging import encode_merges
+from .encodings.ordered import encode_ordered
 from .encodings.trees import encode_trees
 from .model import Model
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from roundelay.dsl.model import Block, Problem
     from roundelay.synth.schedule import Query
+
+    from .encodings.merging import Order
 
 _MARKS = 12  # Bits of the numbers that chunks are ordered by.
 
@@ -41,10 +44,14 @@ class Piece(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A model and how to read a schedule from its solution."""
+    """A model and how to read a schedule from its solution.
+
+    ``keeps_order``: merges keep the order of their parts.
+    """
 
     model: Model
     pieces: tuple[Piece, ...]
+    keeps_order: bool = False
 
     def read(self, values: Sequence[bool]) -> Plain:
         """The schedule that values of the variables 1, 2, … stand for."""
@@ -54,7 +61,7 @@ class Plan:
 
         if not self.model.holds(value):
             raise RuntimeError("a solver's answer does not satisfy the model it was given")
-        draft = Draft()
+        draft = Draft(self.keeps_order)
         for piece in self.pieces:
             piece.read(value, draft)
         return draft.finish()
@@ -71,29 +78,62 @@ def classify(block: Block) -> Kind:
     return "all" if all(symbols == everything for symbols in wanted) else "mixed"
 
 
+def keeps_order(problem: Problem) -> bool:
+    """Whether a merge must keep the order of the wanted symbols."""
+    return problem.operator is not None and not problem.operator.commutative
+
+
 def list_variants(problem: Problem) -> tuple[Variant, ...]:
     """Ways to encode a problem, the quickest first; ``full`` alone can prove an impossibility."""
-    several = any(classify(block) == "all" for block in problem.collective.blocks)
+    order = keeps_order(problem)
+    several = any(_tree_order(block, order) is not None for block in problem.collective.blocks)
     return ("trees", "full") if several else ("full",)
+
+
+def _tree_order(block: Block, order: bool) -> Order | None:
+    """The order that a pair of trees merges a block in (empty: any); None where trees do not fit.
+
+    Where order counts they fit one reduction, too, for which there is no smaller encoding then.
+    """
+    if not order:
+        return () if classify(block) == "all" else None
+    orders = {want.symbols for want in block.wants}
+    everything = len(orders) == 1 and len(block.symbols) > 1
+    return min(orders) if everything and len(min(orders)) == len(block.symbols) else None
 
 
 def name_class(problem: Problem, query: Query) -> tuple[str, bool]:
     """The schedules over which the variant ``full`` quantifies, and whether these are all."""
-    operator = problem.operator
-    idempotent = operator is not None and operator.idempotent
     limits = ""
-    for block in problem.collective.blocks:
-        kind = classify(block)
-        if kind == "mixed" or (kind == "all" and not idempotent):
-            values = len({want.rank for want in block.wants}) == len(block.wants)
-            inputs = len({symbol.rank for symbol in block.symbols}) == len(block.symbols)
-            if not (values and (query.steps <= 1 or (query.steps == 2 and inputs))):
-                limits = " with at most one message a chunk, pair of ranks and step"
+    if not all(_is_complete(problem, block, query.steps) for block in problem.collective.blocks):
+        limits = " with at most one message a chunk, pair of ranks and step"
+        if keeps_order(problem) and problem.operator is not None and problem.operator.idempotent:
+            limits += ", that merge no value twice"
     if not enumerate_routes(problem.topology).complete:
         limits += ", over the shortest routes alone where there are very many"
     if any(switch.multicast or switch.reduce for switch in problem.topology.switches):
         limits += ", without multicast or reduction in switches"
     return f"all schedules of messages from rank to rank{limits}", not limits
+
+
+def _is_complete(problem: Problem, block: Block, steps: int) -> bool:
+    """Whether the variant ``full`` covers all schedules of a block, as far as messages go.
+
+    Where order counts, a rank may need to send two runs at once that do not touch, so one message
+    at a time is all there is to it only while every rank has one symbol to send.
+    """
+    kind = classify(block)
+    values = len({want.rank for want in block.wants}) == len(block.wants)
+    inputs = len({symbol.rank for symbol in block.symbols}) == len(block.symbols)
+    if kind == "copy":
+        return True
+    if keeps_order(problem):
+        return steps <= 1 and inputs
+    if kind == "reduce":
+        return True
+    if kind == "all" and problem.operator is not None and problem.operator.idempotent:
+        return True
+    return values and (steps <= 1 or (steps == 2 and inputs))
 
 
 def encode(problem: Problem, query: Query, variant: Variant, *, ordered: bool = False) -> Plan:
@@ -105,16 +145,20 @@ def encode(problem: Problem, query: Query, variant: Variant, *, ordered: bool = 
     model = Model()
     operator = problem.operator
     idempotent = operator is not None and operator.idempotent
+    in_order = keeps_order(problem)
     topology = problem.topology
     board = lay_out(enumerate_routes(topology).routes, measure_hops(topology), query.steps)
     pieces: list[Piece] = []
     for number, block in enumerate(problem.collective.blocks):
         kind = classify(block)
+        tree = _tree_order(block, in_order) if variant == "trees" else None
         marks: list[list[int]] = []
         for chunk in range(number * query.chunks, (number + 1) * query.chunks):
             made: list[Piece]
-            if kind == "all" and variant == "trees":
-                made = [encode_trees(model, board, block, chunk)]
+            if tree is not None:
+                made = [encode_trees(model, board, block, chunk, tree)]
+            elif in_order and kind != "copy":
+                made = [encode_ordered(model, board, block, chunk)]
             else:
                 made = _encode_fully(model, board, block, chunk, kind, idempotent)
             pieces += made
@@ -123,7 +167,7 @@ def encode(problem: Problem, query: Query, variant: Variant, *, ordered: bool = 
             _order(model, marks)
     if topology.links:
         limit_rounds(model, board, topology, query.rounds)
-    return Plan(model, tuple(pieces))
+    return Plan(model, tuple(pieces), in_order)
 
 
 def _order(model: Model, marks: list[list[int]]) -> None:

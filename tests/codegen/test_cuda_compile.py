@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,20 @@ from roundelay.codegen.artifact import Artifact
 from roundelay.codegen.cuda_backend import emit
 from roundelay.codegen.elements import ELEMENTS
 from roundelay.codegen.nvrtc import CompileError, compile_cuda
-from tests.gpu_programs import PROD, SUM, every_function, reduce_all, scatter_trees
+from tests.gpu_programs import (
+    AVG,
+    EXACT,
+    PROD,
+    SHIFTED,
+    SUM,
+    add_up,
+    every_function,
+    reduce_all,
+    scatter_trees,
+)
 
 if TYPE_CHECKING:
-    from roundelay.dsl.model import Operator
+    from roundelay.dsl.model import Function, Operator
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
@@ -48,6 +59,34 @@ def test_nothing_is_contracted(operator: Operator, element: str) -> None:
     assert "rl_fused_0" in ptx
     assert not re.search(r"\b(fma|mad)\.(rn|ftz|f32|f64)", ptx)
     assert ".ftz" not in ptx
+
+
+@pytest.mark.parametrize(
+    ("element", "arch"),
+    [*((name, "sm_90") for name in ELEMENTS), *(("f32", arch) for arch in ("sm_80", "sm_100"))],
+)
+def test_all_functions_prepared_and_finished(element: str, arch: str) -> None:
+    kind = ELEMENTS[element]
+    more: tuple[Function, ...] = () if kind.exact else ("exp", "log", "logaddexp")
+    operator = replace(add_up(EXACT[kind.exact] + more), prepare=SHIFTED.prepare, finish=AVG.finish)
+    code = compile_cuda(emit(reduce_all(3, operator), kind), arch)
+    assert b"rl_fused_0" in code
+
+
+@pytest.mark.parametrize("element", ["f16", "f32", "f64"])
+def test_quotients_and_roots_are_rounded_once(element: str) -> None:
+    operator = add_up(EXACT[False])
+    ptx = compile_cuda(emit(reduce_all(2, operator), ELEMENTS[element]), "sm_90", "ptx").decode()
+    wide = "f64" if element == "f64" else "f32"
+    assert f"sqrt.rn.{wide}" in ptx
+    assert f"div.rn.{wide}" in ptx
+    assert not re.search(r"\b(fma|mad)\.(rn|ftz|f32|f64)|\.approx|\.ftz", ptx)
+    assert ".local" not in ptx
+
+
+def test_one_function_within_another() -> None:
+    deep = add_up(("lt", "sub") * 150)
+    assert b"rl_fused_0" in compile_cuda(emit(reduce_all(2, deep), ELEMENTS["f32"]))
 
 
 @pytest.mark.parametrize("element", ["bf16", "i8", "u32", "i64"])

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from roundelay.codegen.cuda_backend import emit
 from roundelay.codegen.elements import ELEMENTS
+from roundelay.codegen.operators import UnsupportedOperatorError
+from roundelay.dsl.model import Apply, Number, Variable, scalar_body
 from roundelay.runtime.gpu_launch import choose_grid, make_table, read_plan
 from tests.gpu_programs import (
+    AVG,
+    EXACT,
     MAX,
     MIN,
+    PREMULSUM,
     PROD,
+    SHIFTED,
     SUM,
+    ZERO,
+    apply_one,
+    bare_numbers,
     compute,
     every_function,
     fill_randomly,
@@ -24,60 +36,15 @@ from tests.gpu_programs import (
     reduce_all,
     scatter_trees,
 )
-from tests.host_shim import compile_host, launch_host, needs_compiler
+from tests.host_shim import Kernels, compile_host, needs_compiler
 
 if TYPE_CHECKING:
     from roundelay.codegen.elements import Element
-    from roundelay.codegen.fused import Fused
-    from roundelay.dsl.model import Operator
+    from roundelay.dsl.model import Function, Operator
 
 pytestmark = needs_compiler
 
 LENGTHS = (0, 1, 7, 16, 61, 257, 1009)
-
-
-class Kernels:
-    """The text of a fused program compiled for the host; runs on buffers at any offset."""
-
-    def __init__(self, fused: Fused, element: Element, *options: str) -> None:
-        artifact = emit(fused, element)
-        self.fused, self.element = fused, element
-        self.plan = read_plan(artifact, "cuda", element)
-        self.library = compile_host(self.plan.text, *options)
-
-    def allocate(self, units: int, count: int, skip: int) -> Any:
-        """An array whose first element is ``skip`` elements after an address divisible by 16."""
-        raw = np.zeros((units * count + skip) * self.element.bytes + 16, np.uint8)
-        start = -raw.ctypes.data % 16 + skip * self.element.bytes
-        return raw[start : start + units * count * self.element.bytes].view(self.element.dtype)
-
-    def run(
-        self, inputs: list[Any], outputs: list[Any], count: int, threads: int, tiles: int
-    ) -> None:
-        addresses = [[array.ctypes.data for array in arrays] for arrays in (inputs, outputs)]
-        for kernel in self.plan.kernels:
-            table = make_table(self.plan, kernel, count, *addresses)
-            if len(table):
-                grid = tiles, min(len(table), 2)
-                launch_host(self.library, kernel.entry, grid, threads, table)
-
-    def check(self, count: int, skips: tuple[int, ...], threads: int, tiles: int) -> None:
-        collective = self.fused.problem.collective
-        ranks = range(collective.ranks)
-        inputs = [
-            self.allocate(len(collective.inputs(r)), count, skips[r % len(skips)]) for r in ranks
-        ]
-        outputs = [
-            self.allocate(len(collective.outputs(r)), count, skips[-1 - r % len(skips)])
-            for r in ranks
-        ]
-        fill_randomly(self.element, inputs, count)
-        before = [array.copy() for array in inputs]
-        wanted = compute(self.fused, self.element, inputs, count)
-        self.run(inputs, outputs, count, threads, tiles)
-        assert not find_difference(self.element, outputs, wanted)
-        for array, old in zip(inputs, before, strict=True):
-            assert array.tobytes() == old.tobytes()
 
 
 @pytest.mark.parametrize("element", ELEMENTS.values(), ids=lambda e: e.name)
@@ -98,6 +65,112 @@ def test_every_function(element: str) -> None:
         kernels.check(count, (0,), 4, 2)
 
 
+@pytest.mark.parametrize("name", ["f32", "f64", "f16", "i8", "u8", "i32", "u32", "i64", "u64"])
+def test_functions_one_by_one(name: str) -> None:
+    element = ELEMENTS[name]
+    for function in EXACT[element.exact]:
+        kernels = Kernels(reduce_all(2, apply_one(function)), element)
+        shifts = function in ("shl", "shr")
+        for count in (61, 1009):
+            inputs = [kernels.allocate(1, count, 0) for _ in range(2)]
+            outputs = [kernels.allocate(1, count, 1) for _ in range(2)]
+            fill_randomly(element, inputs, count)
+            # Amounts around the width and below zero, and quotients that overflow.
+            few = np.arange(count) % (16 * element.bytes + 5) - (0 if name[0] == "u" else 3)
+            inputs[1][:] = few.astype(element.dtype) if shifts else inputs[1]
+            wanted = compute(kernels.fused, element, inputs, count)
+            kernels.run(inputs, outputs, count, 4, 2)
+            assert not find_difference(element, outputs, wanted), function
+
+
+def test_numbers_take_the_type_of_what_stands_beside_them() -> None:
+    for name in ("f16", "f64", "i8", "u64"):
+        kernels = Kernels(scatter_trees(13, bare_numbers(), widest=17), ELEMENTS[name])
+        kernels.check(640, (0, 1), 4, 2)
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64", "i8", "i64", "u32"])
+@pytest.mark.parametrize("operator", [AVG, PREMULSUM, SHIFTED], ids=lambda op: op.name)
+def test_prepared_and_finished(operator: Operator, name: str) -> None:
+    element = ELEMENTS[name]
+    if operator is PREMULSUM and element.exact:
+        with pytest.raises(UnsupportedOperatorError, match=r"1/2, which is no"):
+            emit(reduce_all(2, operator), element)
+        return
+    for fused in (scatter_trees(14, operator, widest=17), gather_all(2, 2, operator)):
+        assert not any(map(fused.moves_bits, fused.shapes))
+        kernels = Kernels(fused, element)
+        for count in (61, 640):
+            kernels.check(count, (0,), 4, 2)
+            kernels.check(count, (0, 1), 4, 2)
+
+
+def test_averages_of_integers_truncate() -> None:
+    element = ELEMENTS["i8"]
+    kernels = Kernels(reduce_all(3, AVG), element)
+    values = np.array([-128, -5, -4, -1, 0, 1, 4, 5, 127], np.int8)
+    arrays = [values, np.zeros_like(values), np.zeros_like(values)]
+    outputs = [np.ones_like(values) for _ in arrays]
+    kernels.run(arrays, outputs, len(values), 2, 1)
+    assert outputs[2].tolist() == [-42, -1, -1, 0, 0, 0, 1, 1, 42]
+
+
+def test_quotients_without_a_value() -> None:
+    """The smallest integer by -1 wraps; by 0 anything is 0."""
+    for name in ("i8", "i32", "i64"):
+        element = ELEMENTS[name]
+        least = int(np.iinfo(element.dtype).min)
+        for divisor, wanted in ((Number(Fraction(-1)), least), (ZERO, 0)):
+            finish = scalar_body(Apply("div", (Variable(0), divisor)))
+            kernels = Kernels(gather_all(1, 1, replace(SUM, finish=finish)), element)
+            array, output = np.full(3, least, element.dtype), np.ones(3, element.dtype)
+            kernels.run([array], [output], 3, 1, 1)
+            assert output.tolist() == [wanted] * 3
+
+
+def test_more_values_than_the_element_counts() -> None:
+    with pytest.raises(UnsupportedOperatorError, match="128"):
+        emit(reduce_all(128, AVG), ELEMENTS["i8"])
+    assert "rl_finish_all" in emit(reduce_all(127, AVG), ELEMENTS["i8"]).files[0][1]
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("function", ["exp", "log", "logaddexp"])
+def test_transcendental_functions(function: Function, name: str) -> None:
+    """Any bits, infinities and NaN, and what meets what; within a few units of the last place."""
+    element = ELEMENTS[name]
+    kernels = Kernels(reduce_all(2, apply_one(function)), element, close=4)
+    inf = float("inf")
+    special = [0.0, -0.0, 1.0, -1.0, inf, -inf, float("nan"), 80.0, -80.0, 1e-5]
+    pairs = np.array([(x, y) for x in special for y in special])
+    count = len(pairs) + 5000
+    inputs = [kernels.allocate(1, count, 0) for _ in range(2)]
+    outputs = [kernels.allocate(1, count, 0) for _ in range(2)]
+    fill_randomly(element, inputs, 3)
+    for array, column in zip(inputs, pairs.T, strict=True):
+        array[: len(pairs)] = column.astype(element.dtype)
+    wanted = compute(kernels.fused, element, inputs, count)
+    assert np.isinf(wanted[0].astype(np.float64)).any()
+    kernels.run(inputs, outputs, count, 4, 2)
+    assert not find_difference(element, outputs, wanted, kernels.close)
+
+
+def test_logaddexp_is_stable() -> None:
+    """Where neither overflow nor cancellation may show; infinities that are equal stay."""
+    kernels = Kernels(reduce_all(2, apply_one("logaddexp")), ELEMENTS["f32"])
+    inf = float("inf")
+    rows = [
+        (1000.0, 1000.0, 1000.0 + math.log(2)), (-1000.0, -1000.0, -1000.0 + math.log(2)),
+        (0.0, -20.0, math.log1p(math.exp(-20))), (-inf, -inf, -inf), (inf, inf, inf),
+        (inf, -inf, inf), (-inf, 3.0, 3.0), (1e30, -1e30, 1e30),
+    ]  # fmt: skip
+    inputs = [np.array([row[n] for row in rows], np.float32) for n in range(2)]
+    outputs = [np.zeros_like(inputs[0]) for _ in range(2)]
+    kernels.run(inputs, outputs, len(rows), 4, 2)
+    wanted = np.array([row[2] for row in rows], np.float32)
+    np.testing.assert_array_max_ulp(outputs[0], wanted, 2)
+
+
 @pytest.mark.parametrize("element", ["f32", "bf16", "i8"])
 @pytest.mark.parametrize("operator", [PROD, MIN, MAX], ids=lambda op: op.name)
 def test_library_operators(operator: Operator, element: str) -> None:
@@ -113,11 +186,7 @@ def test_in_place(element: str, ranks: int) -> None:
     kernels = Kernels(reduce_all(ranks, SUM, 3), ELEMENTS[element], "-O2")
     for count in LENGTHS:
         for skip in (0, 1):
-            arrays = [kernels.allocate(1, count, skip) for _ in range(ranks)]
-            fill_randomly(kernels.element, arrays, count)
-            wanted = compute(kernels.fused, kernels.element, arrays, count)
-            kernels.run(arrays, arrays, count, 3, 5)
-            assert not find_difference(kernels.element, arrays, wanted)
+            kernels.check_in_place(count, skip)
 
 
 @pytest.mark.parametrize("element", ["f16", "bf16"])
@@ -159,7 +228,9 @@ def test_any_float_is_narrowed(element: str) -> None:
     library = compile_host(
         text
         + 'extern "C" void narrow(const float* from, rl_bits* to, long long n)\n'
-        + "{ for (long long i = 0; i < n; i++) to[i] = rl_narrow(from[i]); }\n",
+        + "{ for (long long i = 0; i < n; i++) to[i] = $narrow(from[i]); }\n".replace(
+            "$narrow", f"rl_narrow_{element}"
+        ),
         "-O1",
     )
     bits = np.random.default_rng(6).integers(0, 1 << 32, 1 << 20, np.uint32)

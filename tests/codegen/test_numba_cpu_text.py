@@ -18,7 +18,7 @@ from roundelay.codegen.numba_cpu_backend import emit
 from roundelay.codegen.numba_cpu_text import PAIRS, is_tiled
 from roundelay.codegen.operators import UnsupportedOperatorError, require_supported
 from roundelay.codegen.tiling import Node, cut, find_arrays
-from roundelay.dsl.model import Apply, Number, Operator, Variable
+from roundelay.dsl.model import Apply, Number, Operator, Variable, scalar_body
 from tests.schedules import PROD, SUM, problem, ring_all_reduce, two_shot_all_reduce
 
 F32 = ELEMENTS["f32"]
@@ -65,7 +65,7 @@ def test_names_from_the_user_cannot_become_code() -> None:
 
 
 def divided() -> Operator:
-    return Operator("halved", Apply("div", (Variable(0), Variable(1))))
+    return Operator("halved", scalar_body(Apply("div", (Variable(0), Variable(1)))))
 
 
 def test_integers_are_not_divided() -> None:
@@ -79,8 +79,8 @@ def test_integers_are_not_divided() -> None:
 def test_constants_that_an_integer_cannot_hold_are_refused(value: str, element: str) -> None:
     body = Apply("add", (Number(Fraction(value)), Apply("add", (Variable(0), Variable(1)))))
     with pytest.raises(UnsupportedOperatorError, match="which is no"):
-        require_supported(Operator("odd", body), ELEMENTS[element])
-    require_supported(Operator("odd", body), F32)
+        require_supported(Operator("odd", scalar_body(body)), ELEMENTS[element])
+    require_supported(Operator("odd", scalar_body(body)), F32)
 
 
 def test_shapes_that_fit_one_loop_are_not_tiled() -> None:
@@ -143,7 +143,7 @@ def test_a_long_chain_needs_one_tile() -> None:
 def test_constants_are_rounded_to_the_accumulated_type() -> None:
     third = Number(Fraction(1, 3))
     body = Apply("mul", (third, Apply("mul", (Variable(0), Variable(1)))))
-    operator = replace(PROD, body=body)
+    operator = replace(PROD, body=scalar_body(body))
     fused = fuse(lower(two_shot_all_reduce(2, operator=operator)))
     text = emit(fused, F32).files[0][1]
     assert f"np.float32({float(np.float32(1 / 3))!r})" in text

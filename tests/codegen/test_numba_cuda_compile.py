@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import importlib
 import re
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from roundelay.codegen.elements import ELEMENTS
 from roundelay.codegen.numba_cuda_backend import emit
-from tests.gpu_programs import SUM, every_function, reduce_all, scatter_trees
+from roundelay.codegen.operators import UnsupportedOperatorError
+from tests.gpu_programs import (
+    AVG,
+    EXACT,
+    SHIFTED,
+    SUM,
+    add_up,
+    argmax,
+    element_of,
+    every_function,
+    reduce_all,
+    scatter_trees,
+)
+
+if TYPE_CHECKING:
+    from roundelay.dsl.model import Function
 
 pytest.importorskip("numba_cuda")
 
@@ -68,3 +84,38 @@ def test_every_function(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert not re.search(r"cvt\.rn\.f|\.f64|\.f32", ptx)
     else:
         assert not re.search(r"\b(fma|mad)\.rn", ptx)
+
+
+@pytest.mark.parametrize("name", ["f32", "f64", "f16", "i8", "u8", "i32", "u32", "i64", "u64"])
+def test_all_functions_finished(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    element = ELEMENTS[name]
+    more: tuple[Function, ...] = () if element.exact else ("exp", "log", "logaddexp")
+    operator = replace(
+        add_up(EXACT[element.exact] + more), finish=AVG.finish, prepare=SHIFTED.prepare
+    )
+    artifact = emit(reduce_all(3, operator), element)
+    ptx = compile_ptx(artifact.files[0][1], ["rl_fused_0"], (9, 0), monkeypatch)
+    assert not re.search(r"\bcall\b|\.func\b", ptx)
+    if element.exact:
+        assert not re.search(r"cvt\.rn\.f|\.f64|\.f32", ptx)
+        assert re.search(r"\b(div|rem)\.", ptx)
+    else:
+        wide = "f64" if name == "f64" else "f32"
+        assert f"sqrt.rn.{wide}" in ptx
+        assert f"div.rn.{wide}" in ptx
+        assert not re.search(r"\b(div\.(full|approx)|sqrt\.approx)", ptx)
+
+
+def test_one_function_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them, one within the other, than Python allows brackets."""
+    deep = add_up(("lt", "sub") * 150)
+    ptx = compile_ptx(
+        emit(reduce_all(2, deep), ELEMENTS["f32"]).files[0][1], ["rl_fused_0"], (9, 0), monkeypatch
+    )
+    assert "rl_fused_0" in ptx
+
+
+def test_structs_are_refused() -> None:
+    with pytest.raises(UnsupportedOperatorError, match="struct argmax") as refusal:
+        emit(reduce_all(2, argmax()), element_of(argmax()))
+    assert "cuda" in refusal.value.faults[0].remedy

@@ -9,6 +9,7 @@ import pytest
 
 from roundelay.dsl import loops
 from roundelay.dsl.loader import collectives, load, problem
+from roundelay.dsl.model import Problem
 from roundelay.dsl.source import InputError, Source
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def test_the_library_has_the_ten() -> None:
 def own(text: str, call: str, n: int = 4) -> Collective:
     module = load(Source("test", f"{text}\nplan {{ synthesize {call} on ring({n}) }}"))
     (plan,) = module.plans
+    assert isinstance(plan, Problem)
     return plan.collective
 
 
@@ -150,17 +152,38 @@ def test_a_collective_grows_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="2000 \\*\\* 2 values"):
         problem("line(2000)", "all_gather", ())
     monkeypatch.setattr(loops, "TURNS", 400)
-    assert problem("line(20)", "all_reduce", ("sum",)).collective.combines
+    assert problem("line(20)", "reduce_scatter", ("sum",)).collective.combines
     monkeypatch.setattr(loops, "TURNS", 399)
     with pytest.raises(InputError, match="too many turns"):
-        problem("line(20)", "all_reduce", ("sum",))
+        problem("line(20)", "reduce_scatter", ("sum",))
+    # All wanted values of an all-reduce are one sum, which is gone through once.
+    monkeypatch.setattr(loops, "TURNS", 20)
+    assert problem("line(20)", "all_reduce", ("sum",)).collective.combines
 
 
 def test_two_operators_are_one_too_many() -> None:
-    # One wanted value has one operator, so this takes two wants, which are a fault of their own.
-    with pytest.raises(InputError, match="a second 'want'"):
-        own(
-            "collective odd(op, po) { given x[r, c] want y[r, c] = op(x[s, c] for s in ranks)"
-            " want z[r, c] = po(x[s, c] for s in ranks) }",
-            "odd(sum, max)",
-        )
+    text = (
+        "collective odd(op, po) { given x[r, c] want y[0, c] = op(x[s, c] for s in ranks)"
+        " want y[1, c] = po(x[s, c] for s in ranks) }"
+    )
+    with pytest.raises(InputError, match="collective 'odd' has 2 operators"):
+        own(text, "odd(sum, max)")
+    with pytest.raises(InputError, match="collective 'odd' has 2 operators"):
+        own(text, "odd(sum, sum)")
+    assert own(text.replace("po", "op").replace("op, op", "op"), "odd(sum)").arguments == ("sum",)
+
+
+def test_several_wants_are_one_family() -> None:
+    it = own(
+        "collective ends(op) { given x[r, c] want y[0, 0, c] = op(x[s, c] for s in ranks)"
+        " want y[r, 1, c] = x[r - 1, c] for r in 1..n if r % 2 == 1 }",
+        "ends(max)",
+    )
+    assert wanted(it) == {(0, 0): ((0,), (1,), (2,), (3,)), (1, 1): ((0,),), (3, 1): ((2,),)}
+    assert len(it.blocks) == 1
+
+
+def test_a_condition_is_no_index() -> None:
+    text = "collective odd { given x[r, c] want y[r, c] = x[r == 0, c] }"
+    with pytest.raises(InputError, match="an index is a condition"):
+        own(text, "odd")

@@ -17,7 +17,7 @@ from roundelay.dsl.source import Fault, InputError, Source
 
 ROOT = Path(__file__).parent.parent.parent
 TEXTS = [
-    path.read_text(encoding="utf-8")
+    path.read_text(encoding="utf-8", errors="replace")
     for folder in (ROOT / "examples", Path(dsl.__file__).parent / "library", ROOT / "tests/errors")
     for path in sorted(folder.rglob("*.rly"))
     if path.stat().st_size < 2000

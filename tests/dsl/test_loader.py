@@ -9,8 +9,9 @@ from time import process_time
 
 import pytest
 
-from roundelay.dsl import loader
+from roundelay.dsl import files
 from roundelay.dsl.loader import load, on_file, problem, read_source
+from roundelay.dsl.model import Problem
 from roundelay.dsl.source import InputError, Source
 
 EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples").glob("*.rly"))
@@ -20,9 +21,10 @@ EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples").glob("*.rly
 def test_examples_load_without_a_warning(path: Path) -> None:
     module = load(read_source(path))
     assert module.warnings == ()
-    assert len(module.plans) == 1
+    (plan,) = module.plans
+    topology = plan.topology if isinstance(plan, Problem) else plan.problem.topology
     sizes = {"three": 3, "five": 5, "six": 6, "seven": 7, "dgx1": 8, "dgx1_partial": 5}
-    assert len(module.plans[0].topology.ranks) == sizes.get(path.stem, 4)
+    assert len(topology.ranks) == sizes.get(path.stem, 4)
 
 
 def test_the_examples_are_these() -> None:
@@ -86,9 +88,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "not a text file: byte 4" in message(tmp_path / "binary")
     assert "cannot be read" in message(tmp_path / "dgx1.rly" / "a")
     assert "cannot be read" in message(tmp_path / "a\0b")
-    monkeypatch.setattr(loader, "BYTES", len(PLAN))
+    monkeypatch.setattr(files, "BYTES", len(PLAN))
     assert read_source(tmp_path / "dgx1.rly").text == PLAN
-    monkeypatch.setattr(loader, "BYTES", len(PLAN) - 1)
+    monkeypatch.setattr(files, "BYTES", len(PLAN) - 1)
     assert "is too large" in message(tmp_path / "dgx1.rly")
 
 

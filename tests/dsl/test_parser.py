@@ -34,8 +34,9 @@ def name(text: str) -> syntax.Name:
 
 def test_a_link_in_full() -> None:
     it = link("link a[i, 0] -> b x2 at 25GB/s, 0.7 us for (i, j) in [(0, 1)], k in 0..n if i < k")
-    assert it.src == syntax.Item(name("a"), (name("i"), number("0")), NOWHERE)
-    assert it.dst == syntax.Item(name("b"), (), NOWHERE)
+    place = syntax.Item(name("a"), (name("i"), number("0")), NOWHERE)
+    assert it.src == syntax.Reference((place,), NOWHERE)
+    assert it.dst == name("b")
     assert not it.both
     assert it.count == number("2")
     assert it.bandwidth == number("25", "GB/s")
@@ -99,6 +100,8 @@ def bracketed(node: syntax.Expression) -> str:
             return f"({bracketed(node.left)} {node.operation} {bracketed(node.right)})"
         case syntax.Apply():
             return f"{node.function.text}({', '.join(map(bracketed, node.arguments))})"
+        case syntax.Reference():
+            raise AssertionError("no number")
 
 
 def test_a_rate_needs_no_spaces_and_a_quotient_has_them() -> None:

@@ -6,14 +6,18 @@ from fractions import Fraction
 
 import pytest
 
-from roundelay.dsl.loader import load
-from roundelay.dsl.model import ELEMENT_NAMES, Limits, Objective
+from roundelay.dsl.loader import Module, load
+from roundelay.dsl.model import ELEMENT_NAMES, Handwritten, Limits, Objective, Problem
 from roundelay.dsl.source import InputError, Source
+
+
+def problems(module: Module) -> list[Problem]:
+    return [plan for plan in module.plans if isinstance(plan, Problem)]
 
 
 def limits(options: str) -> Limits:
     source = Source("test", f"plan {{ synthesize all_reduce(sum) on ring(4) {options} }}")
-    (plan,) = load(source).plans
+    (plan,) = problems(load(source))
     return plan.limits
 
 
@@ -39,6 +43,18 @@ def test_nothing_asked_is_nothing_limited() -> None:
         ("minimize latency", Limits(objective=Objective("latency"))),
         ("minimize bandwidth", Limits(objective=Objective("bandwidth"))),
         ("minimize time at 1 MiB", Limits(objective=Objective("time", 1 << 20))),
+        ("in place", Limits(in_place=True)),
+        ("symmetric", Limits(symmetric=True)),
+        ("at most 2 ** 3 channels a link", Limits(channels=8)),
+        ("forbid node[0] -> node[1]", Limits(forbidden=(("node[0]", "node[1]"),))),
+        (
+            "forbid node[0] <-> node[1]",
+            Limits(forbidden=(("node[0]", "node[1]"), ("node[1]", "node[0]"))),
+        ),
+        (
+            "forbid node[0] -> node[1] in place forbid node[2] -> node[3]",
+            Limits(forbidden=(("node[0]", "node[1]"), ("node[2]", "node[3]")), in_place=True),
+        ),
         *((f"element {name}", Limits(element=name)) for name in ELEMENT_NAMES),
     ],
 )
@@ -53,6 +69,9 @@ def test_options(option: str, expected: Limits) -> None:
         "steps -1", "rounds -1", "rounds 1 B", "sizes 1", "sizes 0.5 B", "sizes 2 B .. 1 B",
         "budget 0 s", "budget 1", "minimize", "minimize time", "minimize time at 1 us",
         "minimize speed", "element int", "chunks n", "chunks 1 == 1", "chunks 1..2..3",
+        "at most 0 channels a link", "at most 1 B channels a link", "forbid node[0] -> node[2]",
+        "chunks 10 ** 10", "sizes 2 ** 70 * 1 B", "budget 10 ** 20 * 1 s",
+        "rounds 10 ** 20", "minimize time at 2 ** 70 * 1 B",
     ],
 )  # fmt: skip
 def test_options_that_are_wrong(option: str) -> None:
@@ -67,7 +86,7 @@ def test_several_plans_keep_their_order() -> None:
             "plan { synthesize all_gather on ring(3) }\nplan { synthesize all_gather on ring(2) }",
         )
     )
-    assert [plan.topology.name for plan in module.plans] == ["ring(3)", "ring(2)"]
+    assert [plan.topology.name for plan in problems(module)] == ["ring(3)", "ring(2)"]
 
 
 def test_a_plan_may_come_before_what_it_names() -> None:
@@ -80,11 +99,14 @@ def test_a_plan_may_come_before_what_it_names() -> None:
             "topology two { ranks a, b link a <-> b at 1 GB/s, 1 us }",
         )
     )
-    assert module.plans[0].operator is not None
-    assert module.plans[0].operator.name == "op"
+    (plan,) = problems(module)
+    assert plan.operator is not None
+    assert plan.operator.name == "op"
     assert module.warnings == ()
-    names = (module.topology_names, module.operator_names, module.collective_names)
-    assert names == (("two",), ("op",), ("both",))
+    assert dict(module.declared) == {
+        "topology": ("two",), "element": (), "operator": ("op",), "collective": ("both",),
+        "schedule": (),
+    }  # fmt: skip
 
 
 def test_a_text_may_take_the_place_of_the_library() -> None:
@@ -101,7 +123,7 @@ def test_a_text_may_take_the_place_of_the_library() -> None:
         "topology 'ring' takes the place of the library's",
         "operator 'sum' takes the place of the library's",
     ]
-    (plan,) = module.plans
+    (plan,) = problems(module)
     assert len(plan.topology.switches) == 1
     assert plan.operator is not None
     assert plan.operator.identity is None
@@ -116,4 +138,33 @@ def test_kinds_do_not_share_names() -> None:
             "plan { synthesize f on f }",
         )
     )
-    assert module.plans[0].collective.name == module.plans[0].topology.name == "f"
+    assert problems(module)[0].collective.name == problems(module)[0].topology.name == "f"
+
+
+def test_what_a_plan_forbids_is_gone() -> None:
+    source = Source(
+        "test",
+        "plan { synthesize all_gather on ring(4) forbid node[0] <-> node[1] forbid node[2] }\n"
+        "plan { synthesize all_gather on ring(4) forbid node[3] -> node[2], node[2] -> node[3] }",
+    )
+    with pytest.raises(InputError, match="no links lead from node"):
+        load(source)
+    (plan,) = problems(load(Source("test", source.text.splitlines()[1])))
+    pairs = {(link.src, link.dst) for link in plan.topology.links}
+    assert pairs == {(0, 1), (1, 0), (1, 2), (2, 1), (3, 0), (0, 3)}
+
+
+def test_an_operator_says_the_element() -> None:
+    (plan,) = problems(load(Source("test", "plan { synthesize all_reduce(merge) on ring(4) }")))
+    assert plan.limits.element == "partial"
+
+
+def test_a_plan_may_run_a_schedule_by_hand() -> None:
+    (plan,) = load(
+        Source("test", "plan { run ring(ring(4), max) sizes 1 KiB .. 4 KiB element i32 in place }")
+    ).plans
+    assert isinstance(plan, Handwritten)
+    assert (plan.name, plan.chunks, plan.steps, len(plan.moves)) == ("ring", 4, 6, 24)
+    assert plan.problem.operator is not None
+    assert plan.problem.operator.name == "max"
+    assert plan.problem.limits == Limits(sizes=(1024, 4096), element="i32", in_place=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import pytest
 
-from roundelay.dsl import loops, topologies
+from roundelay.dsl import drafts, loops
 from roundelay.dsl.loader import load, machines, problem
+from roundelay.dsl.model import Problem
 from roundelay.dsl.source import InputError, Source
 
 if TYPE_CHECKING:
@@ -117,10 +118,12 @@ def test_pcie_box() -> None:
     assert speed == one_way | {(b, a): x for (a, b), x in one_way.items()}
 
 
-def test_every_machine_of_the_library_is_tested_here() -> None:
+def test_every_machine_of_the_library_is_tested() -> None:
     assert set(machines()) == {
         "ring", "line", "complete", "torus", "mesh", "hypercube", "switch",
         "dgx1", "dgx2", "dgx_a100", "hgx_h100", "mi300x", "pcie_box",
+        # In test_library_machines.py:
+        "ndv2", "dgx_b200", "nvl72", "mi250", "tpu_torus", "fat_tree", "dragonfly", "pod",
     }  # fmt: skip
 
 
@@ -199,6 +202,7 @@ def test_defaults_may_use_earlier_parameters() -> None:
     assert whole.assumed == (("n", "3"), ("bw", "3 GB/s"))
     assert [link.count for link in whole.links] == [1, 1, 2, 2, 1, 1]
     (plan,) = module.plans
+    assert isinstance(plan, Problem)
     assert plan.topology.name == "t(2)"
     assert plan.topology.assumed == (("bw", "2 GB/s"),)
     assert {link.bandwidth for link in plan.topology.links} == {Fraction(2 * 10**9)}
@@ -268,12 +272,12 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         "topology t { ranks a[5] link a[i] <-> a[j] at 1 GB/s for i in 0..5, j in 0..5 if i < j }"
     )
     topology(text)
-    monkeypatch.setattr(topologies, "LINKS", 19)
+    monkeypatch.setattr(drafts, "LINKS", 19)
     with pytest.raises(InputError, match="too many links"):
         topology(text)
-    monkeypatch.setattr(topologies, "LINKS", 20)
+    monkeypatch.setattr(drafts, "LINKS", 20)
     topology(text)
-    monkeypatch.setattr(topologies, "NODES", 4)
+    monkeypatch.setattr(drafts, "NODES", 4)
     with pytest.raises(InputError, match="5 ranks and switches"):
         topology(text)
 

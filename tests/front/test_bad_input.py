@@ -66,6 +66,24 @@ COMMANDS = {
     "empty-chunks": "synth dgx1 --chunks ''",
     "empty-budget": "synth dgx1 --budget ''",
     "empty-type": "run dgx1 -d ''",
+    "schedule-beside-a-collective": "synth ring.rly --schedule ring --collective all_gather",
+    "schedule-with-a-limit": "synth 'ring(4)' --schedule ring --chunks 2",
+    "schedule-unknown": "synth 'ring(4)' --schedule rnig",
+    "schedule-without-a-link": "synth 'line(3)' --schedule ring",
+    "schedule-operator-twice": "synth 'ring(4)' --schedule 'ring(op = max)' --op sum",
+    "schedule-without-operator": "synth 'ring(4)' --schedule ring_all_gather --op sum",
+    "schedule-on-two-machines": "synth 'ring(4)' --schedule 'ring(ring(4))'",
+    "groups-that-overlap": "synth dgx1 --collective 'all_reduce(sum) within [[0, 1], [1, 2]]'",
+    "type-beside-a-struct": "run 'ring(3)' --op merge -d f32",
+    "type-without-bits": "run 'ring(3)' --op bxor",
+    "operator-without-its-number": "synth 'ring(3)' --op premulsum",
+    "laws-refuted-on-the-type": "run wraps.rly",
+    "laws-refuted-everywhere": "check unlawful.rly",
+    "symmetric": "synth symmetric.rly",
+    "nothing-in-place": "run shifted.rly",
+    "format-of-a-fault": "fmt empty.rly broken.rly",
+    "show-of-nothing": "show bare_.rly",
+    "show-unknown": "show dgx7",
     "digits-of-another-script": "synth dgx1 --chunks \N{ARABIC-INDIC DIGIT THREE}",
 }
 
@@ -82,6 +100,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "binary.rly").write_bytes(bytes(range(256)))
     (tmp_path / "bare.rly").write_text(RING)
     (tmp_path / "empty.rly").write_text(RING + "plan {\n}\n")
+    (tmp_path / "wraps.rly").write_text(
+        "operator size(a, b) = abs(a) + abs(b) { commutative }\n"
+        "plan { synthesize all_reduce(size) on ring(3) element i32 }\n"
+    )
+    (tmp_path / "unlawful.rly").write_text("operator odd(a, b) = a - b\n")
+    (tmp_path / "symmetric.rly").write_text(
+        "plan { synthesize all_reduce(sum) on ring(3) symmetric }\n"
+    )
+    (tmp_path / "shifted.rly").write_text("plan { synthesize send_recv(1) on ring(3) in place }\n")
+    (tmp_path / "broken.rly").write_text("topology {\n}\n")
     (tmp_path / "ring.rly").write_text(RING + "plan { synthesize all_reduce(sum) on ring3 }\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path

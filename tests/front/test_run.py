@@ -151,8 +151,8 @@ def test_the_simulator_gives_the_right_bytes(roundelay: Command) -> None:
 
 def test_the_python_door() -> None:
     problem = pipeline.read(pipeline.Request("ring(3)", "all_reduce", "max"))
-    problem = pipeline.refine(problem, chunks=(1, 1))
+    problem = pipeline.refine(problem, chunks=(1, 1), element="i32")
     answer = pipeline.synthesize(problem)
     schedule = answer.outcome.schedule  # type: ignore[union-attr]
-    execution = pipeline.execute(schedule, "interpreter", "i32", bench.Plan((400,), iterations=1))
+    execution = pipeline.execute(schedule, "interpreter", bench.Plan((400,), iterations=1))
     assert [row.wrong for row in execution.rows] == [0]

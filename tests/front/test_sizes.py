@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def test_large_machines_are_sized_at_once() -> None:
-    problem = pipeline.read(pipeline.Request("torus(8, 8)", "all_to_all"))
+    problem = pipeline.problem_of(pipeline.read(pipeline.Request("torus(8, 8)", "all_to_all")))
     start = process_time()
     sizes, cut = options.choose_sizes(problem, "4K", "64K", 2)
     assert (sizes, cut) == ((4096, 8192, 16384, 32768, 65536), "")
@@ -21,7 +21,7 @@ def test_large_machines_are_sized_at_once() -> None:
 
 
 def test_what_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = pipeline.read(pipeline.Request("ring(3)"))
+    problem = pipeline.problem_of(pipeline.read(pipeline.Request("ring(3)")))
     needed = bench.memory_needed(problem, 4096)
     monkeypatch.setattr(bench, "memory_available", lambda: needed + 1)
     sizes, cut = options.choose_sizes(problem, "1K", "16K", 2)

@@ -20,7 +20,9 @@ from roundelay.dsl.model import (
     Topology,
     Variable,
     Want,
+    scalar_body,
 )
+from roundelay.dsl.source import UnsupportedError
 from roundelay.runtime.bench import Plan, Row, measure
 from roundelay.runtime.executor import Array
 
@@ -31,7 +33,7 @@ def problem(n: int = 3) -> Problem:
     ranks = tuple(range(n))
     topology = Topology("bare", tuple(Rank(f"r[{r}]") for r in ranks), (), ())
     block = Block(tuple(Symbol((r,), r) for r in ranks), tuple(Want(r, (r,), ranks) for r in ranks))
-    operator = Operator("sum", Apply("add", (Variable(0), Variable(1))), None, True)
+    operator = Operator("sum", scalar_body(Apply("add", (Variable(0), Variable(1)))), None, True)
     return Problem(topology, Collective("all_reduce", ("sum",), n, (block,)), operator)
 
 
@@ -133,6 +135,7 @@ def test_changing_an_input_is_wrong_out_of_place_only() -> None:
 
 def test_without_validation_nothing_is_claimed() -> None:
     (row,) = rows(spoil(0, 0), 400, check=False)
+    assert row.out_of_place is not None
     assert row.out_of_place.judgement is None
     assert row.wrong == 0
 
@@ -148,3 +151,23 @@ def test_ranks_need_the_same_bytes_where_the_executor_promises_them() -> None:
             problem(), ELEMENTS["f32"], executor, Plan((400,), iterations=1, fill="rank")
         )
         assert row.wrong == wrong
+
+
+def test_in_place_alone_is_measured_where_the_plan_says_so() -> None:
+    for wrong, action in ((0, right), (1, spoil(1, 7))):
+        (row,) = rows(action, 4000, in_place=True)
+        assert row.out_of_place is None
+        assert row.in_place is not None
+        assert row.wrong == wrong
+    (row,) = rows(right, 40, in_place=True, fill="rank")
+    assert row.value == "6.0"  # Of the first call, though every later one adds up results.
+
+
+def test_a_collective_without_an_in_place_form_is_not_measured_in_place() -> None:
+    block = Block((Symbol((0,), 0),), (Want(1, (1,), (0,)),))
+    back = Block((Symbol((1,), 1),), (Want(0, (0,), (0,)),))
+    swap = Collective("swap", (), 2, (block, back))
+    swapped = Problem(problem(2).topology, swap, None)
+    plan = Plan((4,), in_place=True)
+    with pytest.raises(UnsupportedError, match="swap has no in-place form"):
+        list(measure(swapped, ELEMENTS["f32"], Executor(right), plan))

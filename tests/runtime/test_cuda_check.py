@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = needs_compiler
 
-SMALL = "--backends cuda --elements bf16 --timed f32 --ranks 2 --sizes 4096"
+SMALL = "--backends cuda --elements bf16 --operators argmax --timed f32 --ranks 2 --sizes 4096"
 
 
 class IdleCupy(FakeCupy):
@@ -41,11 +41,20 @@ def test_right(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     out = tmp_path / "rows.json"
     assert run_check(FakeCupy(), monkeypatch, "--out", str(out)) == 0
     rows = json.loads(out.read_text())
-    assert [row["right"] for row in rows] == [True] * 2
+    assert [row["right"] for row in rows] == [True] * 3
     assert rows[-1]["bytes"] == 4096
     assert rows[-1]["of_copy"] > 0
 
 
 def test_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_check(IdleCupy(), monkeypatch) == 1
-    assert "2 rows, 2 wrong" in capsys.readouterr().out
+    assert "3 rows, 3 wrong" in capsys.readouterr().out
+
+
+def test_every_operator(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["roots-f64", "odd", "attention"]
+    assert run_check(FakeCupy(), monkeypatch, "--timed", "--operators", *names) == 0
+    shown = capsys.readouterr().out
+    assert [name for name in names if f" {name} " not in shown] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,15 +15,22 @@ from roundelay.runtime.buffers import allocate, overlay
 from roundelay.runtime.gpu_launch import UnavailableError, place_arrays
 from tests.gpu_programs import (
     SUM,
+    argmax,
     as_program,
+    attention,
     compute,
+    element_of,
     fill_randomly,
     find_difference,
     gather_all,
+    odd,
     reduce_all,
     scatter_trees,
 )
 from tests.host_shim import FakeCupy, needs_compiler
+
+if TYPE_CHECKING:
+    from roundelay.dsl.model import Operator
 
 F32 = ELEMENTS["f32"]
 
@@ -74,6 +81,29 @@ def test_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("operator", [attention(5), argmax(), odd()], ids=lambda op: op.name)
+def test_records(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = element_of(operator)
+    close = 64 if operator.name == "attention" else 0
+    for fused, lays in (
+        (scatter_trees(22, operator), allocate),
+        (reduce_all(4, operator), overlay),
+    ):
+        executor, _ = load(monkeypatch, fused, kind)
+        for count in (0, 1, 103):
+            buffers = lays(fused.problem.collective, kind, count)
+            assert buffers is not None
+            inputs, outputs = buffers
+            fill_randomly(kind, inputs, count, mild=close > 0)
+            wanted = compute(fused, kind, inputs, count)
+            launch = executor.bind(inputs, outputs)
+            launch.load()
+            launch()
+            launch.store()
+            assert not find_difference(kind, outputs, wanted, close)
+
+
+@needs_compiler
 def test_other_arrays_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     fused = reduce_all(2, SUM)
     executor, _ = load(monkeypatch, fused, F32)
@@ -91,6 +121,11 @@ def test_other_artifacts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         cuda.load(numba_cuda_backend.emit(fused, F32), as_program(fused), F32)
     with pytest.raises(ValueError, match="f32"):
         cuda.load(cuda_backend.emit(fused, F32), as_program(fused), ELEMENTS["f16"])
+    fused = reduce_all(2, odd())
+    with pytest.raises(ValueError, match="itemsize 5, not 9"):
+        cuda.load(
+            cuda_backend.emit(fused, element_of(odd())), as_program(fused), element_of(odd("f64"))
+        )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from roundelay.codegen.elements import ELEMENTS
 from roundelay.codegen.lowering import lower
 from roundelay.codegen.operators import UnsupportedOperatorError
 from roundelay.codegen.program import Program, RankProgram, Receive, Slot, Transmit
-from roundelay.dsl.model import Apply, Operator, Variable
+from roundelay.dsl.model import Apply, Operator, Variable, scalar_body
 from roundelay.runtime.interpreter import DeadlockError, load
 from tests.arrays import expected, inputs_of, run, run_in_place
 from tests.schedules import (
@@ -76,7 +76,9 @@ def test_a_standstill_is_reported_with_what_everyone_waits_for(seed: int | None)
 
 
 def test_operators_without_meaning_are_refused() -> None:
-    operator = Operator("ratio", Apply("div", (Variable(0), Variable(1))), commutative=True)
+    operator = Operator(
+        "ratio", scalar_body(Apply("div", (Variable(0), Variable(1)))), commutative=True
+    )
     program = lower(ring_all_reduce(2, operator=operator))
     with pytest.raises(UnsupportedOperatorError):
         load(None, program, ELEMENTS["u8"])

@@ -246,6 +246,63 @@ def test_plain_numba_will_do() -> None:
     assert done.stdout == "right\n", done.stderr[-2000:]
 
 
+FUNCTIONS = """
+    import sys
+    sys.path[:] = {path!r}
+    import numpy as np
+    from roundelay.codegen.elements import ELEMENTS
+    from roundelay.codegen.numba_cuda_backend import emit
+    from roundelay.runtime.numba_cuda import load
+    from roundelay.runtime.buffers import allocate
+    from tests.gpu_programs import *
+
+    def check(fused, element, close=0):
+        executor = load(emit(fused, element), as_program(fused), element)
+        inputs, outputs = allocate(fused.problem.collective, element, 61)
+        fill_randomly(element, inputs, 1)
+        function = fused.problem.operator.name
+        if function in ("shl", "shr"):  # amounts around the width and below zero
+            few = np.arange(61) % (16 * element.bytes + 5) - (element.dtype.kind != "u") * 3
+            inputs[1][:] = few.astype(element.dtype)
+        launch = executor.bind(inputs, outputs)
+        launch.load(); launch(); launch.wait(); launch.store()
+        wanted = compute(fused, element, inputs, 61)
+        difference = find_difference(element, outputs, wanted, close)
+        assert not difference, (element.name, function, difference)
+
+    for name in {names!r}:
+        element = ELEMENTS[name]
+        for function in EXACT[element.exact]:
+            check(reduce_all(2, apply_one(function)), element)
+        for function in () if element.exact else ("exp", "log", "logaddexp"):
+            check(reduce_all(2, apply_one(function)), element, 4)
+        check(scatter_trees(13, bare_numbers(), widest=17), element)
+        for operator in (AVG, SHIFTED) if element.exact else (AVG, SHIFTED, PREMULSUM):
+            for fused in (scatter_trees(14, operator, widest=17), gather_all(2, 2, operator)):
+                check(fused, element)
+    print("right")
+"""
+
+
+@pytest.mark.parametrize(
+    "names", [("f16", "f32", "f64"), ("i8", "u8", "i32"), ("u32", "i64", "u64")]
+)
+def test_every_function_prepared_and_finished(names: tuple[str, ...]) -> None:
+    """In the simulator, which this process becomes: one of its own for each would take long."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            *("-W", "ignore", "-c"),
+            textwrap.dedent(FUNCTIONS).format(path=sys.path, names=names),
+        ],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "right\n", done.stderr[-2000:]
+
+
 def test_no_device_is_told() -> None:
     if has_device():
         pytest.skip("there is a device")

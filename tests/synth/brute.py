@@ -2,6 +2,7 @@
 
 One or two steps, direct links only. It knows nothing of encodings: it enumerates every set of
 first messages, and for every rank every set of last messages, up to two of one chunk a link.
+Without commutativity it merges sequences, one of a chunk a link, as the engine does.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
     from roundelay.dsl.model import Block, Problem
 
-Bag = frozenset[int]
+Bag = tuple[int, ...]
+"""What was merged: sorted, or in the order of merging where that counts."""
 
 
 def fewest_rounds(problem: Problem, chunks: int, steps: int) -> Fraction | None:
@@ -23,10 +25,9 @@ def fewest_rounds(problem: Problem, chunks: int, steps: int) -> Fraction | None:
     links = problem.topology.links
     speed = [link.capacity / problem.topology.slowest for link in links]
     blocks = [block for block in problem.collective.blocks for _ in range(chunks)]
-    idempotent = problem.operator is not None and problem.operator.idempotent
     ranks = range(len(problem.topology.ranks))
-    own = [
-        [{frozenset({s}) for s, symbol in enumerate(b.symbols) if symbol.rank == r} for r in ranks]
+    own: list[list[set[Bag]]] = [
+        [{(s,) for s, symbol in enumerate(b.symbols) if symbol.rank == r} for r in ranks]
         for b in blocks
     ]
     best: Fraction | None = None
@@ -41,7 +42,7 @@ def fewest_rounds(problem: Problem, chunks: int, steps: int) -> Fraction | None:
         held = [[set(bags) for bags in item] for item in own]
         for link, item, bag in first:
             held[item][links[link].dst].add(bag)
-        rest = _last_step(problem, blocks, held, speed, idempotent)
+        rest = _last_step(problem, blocks, held, speed)
         if rest is not None and (best is None or took + rest < best):
             best = took + rest
     return best
@@ -65,7 +66,6 @@ def _last_step(
     blocks: list[Block],
     held: list[list[set[Bag]]],
     speed: list[Fraction],
-    idempotent: bool,
 ) -> Fraction | None:
     """The least time of a last step; links are direct, so the ranks decide independently."""
     worst = Fraction(0)
@@ -73,8 +73,10 @@ def _last_step(
         into = [at for at, link in enumerate(problem.topology.links) if link.dst == rank]
         ways: list[set[tuple[int, ...]]] = []
         for item, block in enumerate(blocks):
-            goals = [frozenset(want.symbols) for want in block.wants if want.rank == rank]
-            ways.append(_loads(problem, into, held[item], rank, goals, idempotent))
+            goals = [want.symbols for want in block.wants if want.rank == rank]
+            if not _in_order(problem):
+                goals = [tuple(sorted(goal)) for goal in goals]
+            ways.append(_loads(problem, into, held[item], rank, goals))
         times = [
             max(
                 (Fraction(sum(loads[i] for loads in way)) / speed[at] for i, at in enumerate(into)),
@@ -94,18 +96,18 @@ def _loads(
     held: list[set[Bag]],
     rank: int,
     goals: list[Bag],
-    idempotent: bool,
 ) -> set[tuple[int, ...]]:
     """The loads of the links into a rank with which it can make all its goals of one chunk."""
     options: list[list[tuple[Bag, ...]]] = []
     for at in into:
-        bags = sorted(_merges(held[problem.topology.links[at].src], idempotent), key=sorted)
-        options.append([(), *((b,) for b in bags), *combinations(bags, 2)])
+        bags = sorted(_merges(problem, held[problem.topology.links[at].src]))
+        pairs = [] if _in_order(problem) else combinations(bags, 2)
+        options.append([(), *((b,) for b in bags), *pairs])
     good: set[tuple[int, ...]] = set()
     for chosen in product(*options):
         loads = tuple(len(bags) for bags in chosen)
         if loads not in good:
-            made = _merges(held[rank].union(*chosen), idempotent)
+            made = _merges(problem, held[rank].union(*chosen))
             if all(goal in made for goal in goals):
                 good.add(loads)
     return {
@@ -118,9 +120,23 @@ def _loads(
     }
 
 
-def _merges(bags: Iterable[Bag], idempotent: bool) -> set[Bag]:
+def _in_order(problem: Problem) -> bool:
+    return problem.operator is not None and not problem.operator.commutative
+
+
+def _merges(problem: Problem, bags: Iterable[Bag]) -> set[Bag]:
     """Everything that a rank can make of what it holds."""
+    idempotent = problem.operator is not None and problem.operator.idempotent
+    given = set(bags)
     made: set[Bag] = set()
-    for bag in bags:
-        made |= {bag} | {bag | other for other in made if idempotent or not bag & other}
+    if _in_order(problem):
+        longer = given
+        while longer:
+            made |= longer
+            longer = {a + b for a in longer for b in given if not {*a} & {*b}}
+        return made
+    for bag in given:
+        made |= {bag} | {
+            tuple(sorted({*bag, *other})) for other in made if idempotent or not {*bag} & {*other}
+        }
     return made

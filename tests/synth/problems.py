@@ -19,17 +19,18 @@ from roundelay.dsl.model import (
     Topology,
     Variable,
     Want,
+    scalar_body,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 GB = 10**9
 US = Fraction(1, 10**6)
 BOTH = (Variable(0), Variable(1))
-SUM = Operator("sum", Apply("add", BOTH), identity=Fraction(0), commutative=True)
-MAX = Operator("max", Apply("max", BOTH), commutative=True, idempotent=True)
-SUB = Operator("sub", Apply("sub", BOTH))
+SUM = Operator("sum", scalar_body(Apply("add", BOTH)), identity=Fraction(0), commutative=True)
+MAX = Operator("max", scalar_body(Apply("max", BOTH)), commutative=True, idempotent=True)
+SUB = Operator("sub", scalar_body(Apply("sub", BOTH)))
 
 
 def machine(
@@ -163,6 +164,47 @@ def scan(n: int) -> Collective:
         tuple(Want(r, (r,), tuple(range(r + 1))) for r in range(n)),
     )
     return Collective("scan", ("sum",), n, (block,))
+
+
+def within(make: Callable[[int], Collective], groups: tuple[tuple[int, ...], ...],
+           ranks: int) -> Collective:  # fmt: skip
+    """A collective within each of some groups of ranks; the others take no part."""
+    blocks: list[Block] = []
+    for group in groups:
+        for block in make(len(group)).blocks:
+            symbols = tuple(Symbol(s.indices, group[s.rank]) for s in block.symbols)
+            wants = tuple(Want(group[w.rank], w.indices, w.symbols) for w in block.wants)
+            blocks.append(Block(symbols, wants))
+    one = make(len(groups[0]))
+    return Collective(one.name, one.arguments, ranks, tuple(blocks), one.busbw, groups=groups)
+
+
+def copies(name: str, ranks: int, wanted: dict[int, tuple[int, ...]]) -> Collective:
+    """Every rank gives one value; ``wanted[s]`` are the ranks that want that of rank s."""
+    blocks = tuple(
+        Block((Symbol((s,), s),), tuple(Want(r, (r, s), (0,)) for r in wanted.get(s, ())))
+        for s in range(ranks)
+    )
+    return Collective(name, (), ranks, blocks)
+
+
+def stencil(ranks: int) -> Collective:
+    """Every rank wants the combination of its own value and those of its neighbours on a circle."""
+    block = Block(
+        tuple(Symbol((s,), s) for s in range(ranks)),
+        tuple(Want(r, (r,), ((r - 1) % ranks, r, (r + 1) % ranks)) for r in range(ranks)),
+    )
+    return Collective("stencil", ("sum",), ranks, (block,))
+
+
+def to_and_fro(ranks: int) -> Collective:
+    """All-reduce in which every other rank wants the symbols the other way round."""
+    there = tuple(range(ranks))
+    block = Block(
+        tuple(Symbol((s,), s) for s in range(ranks)),
+        tuple(Want(r, (r,), there if r % 2 == 0 else there[::-1]) for r in range(ranks)),
+    )
+    return Collective("to_and_fro", ("sum",), ranks, (block,))
 
 
 def ask(

@@ -20,6 +20,7 @@ from roundelay.dsl.model import (
     Topology,
     Variable,
     Want,
+    scalar_body,
 )
 from roundelay.synth.checker import ScheduleError, check
 from roundelay.synth.schedule import Got, Own, Part, Result, Schedule, Send
@@ -27,9 +28,11 @@ from roundelay.synth.timeline import price
 
 GB = Fraction(10**9)
 US = Fraction(1, 10**6)
-SUM = Operator("sum", Apply("add", (Variable(0), Variable(1))), Fraction(0), commutative=True)
-MAX = Operator("max", Apply("max", (Variable(0), Variable(1))), None, True, True)
-FIRST = Operator("first", Variable(0), None, commutative=False, idempotent=True)
+SUM = Operator(
+    "sum", scalar_body(Apply("add", (Variable(0), Variable(1)))), Fraction(0), commutative=True
+)
+MAX = Operator("max", scalar_body(Apply("max", (Variable(0), Variable(1)))), None, True, True)
+FIRST = Operator("first", scalar_body(Variable(0)), None, commutative=False, idempotent=True)
 
 
 def ring(n: int) -> Topology:
@@ -247,6 +250,14 @@ def test_order_matters_without_commutativity() -> None:
     check(right)
     results = (Result(0, 0, (Got(1), Own(0), Got(4))), *right.results[1:])
     assert "made of x[1] x[0] x[2]" in refused(replace(right, results=results))[0]
+
+
+def test_a_repeat_counts_unless_the_operator_commutes_too() -> None:
+    """x0 x1 x0 is neither x0 x1 nor x1 x0, even where x0 x0 is x0."""
+    right = replace(gossip(), problem=all_reduce(ring(3), FIRST))
+    for parts in ((Own(0), Own(0), Got(1), Got(4)), (Own(0), Got(1), Got(4), Own(0))):
+        results = (Result(0, 0, parts), *right.results[1:])
+        assert "x[0] counts 2 times" in refused(replace(right, results=results))[0]
 
 
 def test_a_route_passes_switches_only() -> None:

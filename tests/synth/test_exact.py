@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from roundelay.dsl.model import Block, Collective, Symbol, Want
 from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.checker import check
 from roundelay.synth.exact import cpsat_door, engine, worker, z3_door
@@ -57,7 +58,7 @@ from .problems import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from roundelay.dsl.model import Collective, Operator, Problem, Topology
+    from roundelay.dsl.model import Operator, Problem, Topology
     from roundelay.synth.schedule import Outcome
 
 DGX = dgx1()
@@ -217,7 +218,7 @@ def _agree(problem: Problem, chunks: int, steps: int, pool: Pool) -> bool:
     return True
 
 
-@pytest.mark.parametrize("operator", [SUM, MAX], ids=["sum", "max"])
+@pytest.mark.parametrize("operator", [SUM, MAX, SUB], ids=["sum", "max", "sub"])
 @pytest.mark.parametrize("make", [all_reduce, scan, reduce, broadcast, all_gather, reduce_scatter])
 def test_agrees_with_brute_force(
     make: Callable[[int], Collective], operator: Operator, pool: Pool
@@ -379,8 +380,11 @@ def test_a_model_is_checked_against_the_values_it_is_given() -> None:
 
 
 def test_unsupported_problems_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="not declared commutative"):
-        solve(ask(ring(3), all_reduce(3), SUB), query(1, 1), budget=1)
+    twice = Block((Symbol((0,), 0), Symbol((1,), 1)), (Want(0, (0,), (0, 1, 0)),))
+    for operator in (SUM, SUB):
+        problem = ask(ring(2), Collective("twice", (), 2, (twice,)), operator)
+        with pytest.raises(UnsupportedError, match="the same value twice"):
+            solve(problem, query(1, 1), budget=1)
     with pytest.raises(ValueError, match="not one of"):
         solve(ask(ring(3), all_reduce(3)), query(1, 1), budget=1, solver="guess")
     with pytest.raises(ValueError, match="needs a chunk"):

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 Key = tuple[int, int, int]
 """A message: step, source, destination."""
 
+Order = tuple[int, ...]
+"""Symbols of a block, by position, in an order in which some want merges them."""
+
 
 @dataclass(frozen=True, slots=True)
-class _Merge:
+class Merge:
     """How something is made: literals of its own symbols, and of earlier messages."""
 
     own: dict[int, int]
@@ -36,14 +39,20 @@ class _Merge:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """One chunk of one block."""
+    """One chunk of one block.
+
+    ``runs``: where order counts (else None), the orders that a message may follow, each with the
+    literal that says it does (0: always). A result follows that of its want.
+    """
 
     board: Board
     chunk: int
+    block: Block
     taken: dict[Key, list[tuple[int, int]]]
     holds: dict[Key, dict[int, int]]
-    merges: dict[Key, _Merge]
-    results: tuple[_Merge, ...]
+    merges: dict[Key, Merge]
+    results: tuple[Merge, ...]
+    runs: dict[Key, list[tuple[int, Order]]] | None = None
 
     @property
     def marks(self) -> list[int]:
@@ -53,26 +62,38 @@ class Merged:
     def read(self, value: Callable[[int], bool], draft: Draft) -> None:
         """Add the messages of a solution and the results they bring."""
         numbers: dict[Key, int] = {}
+        contents: dict[Key, Order] = {}
 
-        def parts(merge: _Merge) -> tuple[Part, ...]:
-            own = (Own(symbol) for symbol, literal in merge.own.items() if value(literal))
-            got = (Got(numbers[key]) for key, literal in merge.got.items()
-                   if value(literal) and key in numbers)  # fmt: skip
-            return (*own, *got)
+        def arrange(merge: Merge, order: Order) -> tuple[Order, tuple[Part, ...]]:
+            """The symbols of a merge and its parts, both sorted if there is an order."""
+            made: list[tuple[Order, Part]] = [
+                ((symbol,), Own(symbol)) for symbol, literal in merge.own.items() if value(literal)
+            ]
+            made += [(contents[key], Got(numbers[key])) for key, literal in merge.got.items()
+                     if value(literal) and key in numbers]  # fmt: skip
+            if order:
+                made.sort(key=lambda item: order.index(item[0][0]))
+            return tuple(s for symbols, _ in made for s in symbols), tuple(p for _, p in made)
 
         for key in sorted(self.merges):
             if any(map(value, self.holds[key].values())):
                 route = next(route for route, literal in self.taken[key] if value(literal))
-                made = parts(self.merges[key])
+                runs = [] if self.runs is None else self.runs[key]
+                order = next((o for follows, o in runs if not follows or value(follows)), ())
+                contents[key], made = arrange(self.merges[key], order)
                 numbers[key] = draft.send(key[0], self.chunk, self.board.routes[route], made)
         for want, merge in enumerate(self.results):
-            draft.results.append(Result(self.chunk, want, parts(merge)))
+            order = () if self.runs is None else self.block.wants[want].symbols
+            draft.results.append(Result(self.chunk, want, arrange(merge, order)[1]))
 
 
 def encode_merges(
-    model: Model, board: Board, block: Block, chunk: int, *, idempotent: bool
+    model: Model, board: Board, block: Block, chunk: int, *, idempotent: bool, back: bool = False
 ) -> Merged:
-    """Message bits by symbol; ``idempotent``: merged sets may overlap, else they may not."""
+    """Message bits by symbol; ``idempotent``: merged sets may overlap, else they may not.
+
+    ``back``: a message may hold what came from where it goes.
+    """
     own: list[list[int]] = [[] for _ in range(board.ranks)]
     for position, symbol in enumerate(block.symbols):
         own[symbol.rank].append(position)
@@ -93,19 +114,19 @@ def encode_merges(
     into: list[list[Key]] = [[] for _ in range(board.ranks)]
     for key in holds:
         into[key[2]].append(key)
-    merges: dict[Key, _Merge] = {}
+    merges: dict[Key, Merge] = {}
     for key, bits in holds.items():
         step, u, v = key
-        earlier = [k for k in into[u] if k[0] < step and k[1] != v]
+        earlier = [k for k in into[u] if k[0] < step and (back or k[1] != v)]
         merges[key] = _merge(model, bits, own[u], {k: holds[k] for k in earlier}, idempotent)
-    results: list[_Merge] = []
+    results: list[Merge] = []
     for want in block.wants:
         always = model.new()
         model.clause(always)
         bits = dict.fromkeys(want.symbols, always)
         arrived = {k: holds[k] for k in into[want.rank]}
         results.append(_merge(model, bits, own[want.rank], arrived, idempotent))
-    return Merged(board, chunk, taken, holds, merges, tuple(results))
+    return Merged(board, chunk, block, taken, holds, merges, tuple(results))
 
 
 def _useful(board: Board, block: Block, step: int, u: int, v: int) -> list[int]:
@@ -125,7 +146,7 @@ def _merge(
     own: Iterable[int],
     earlier: dict[Key, dict[int, int]],
     idempotent: bool,
-) -> _Merge:
+) -> Merge:
     """Tie the bits of something to those of what it is made of."""
     sources: dict[int, list[int]] = {s: [] for s in bits}
     from_own = {s: model.new() for s in own if s in bits}
@@ -151,4 +172,4 @@ def _merge(
             model.clause(bits[s], -literal)
         if not idempotent:
             model.at_most_one(literals)
-    return _Merge(from_own, from_earlier)
+    return Merge(from_own, from_earlier)

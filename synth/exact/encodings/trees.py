@@ -1,7 +1,8 @@
 """Encoding (b): an in-tree to a root, then an out-tree from it, for values that many want.
 
 Small and quick, but not complete: a schedule need not pass through one root a chunk. What it
-finds counts; that it finds nothing proves nothing.
+finds counts; that it finds nothing proves nothing. Where order counts, what comes up from a
+subtree is a run of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundelay.synth.schedule import Got, Own, Part, Result
+
+from .ordered import keep_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,11 +23,12 @@ if TYPE_CHECKING:
     from roundelay.synth.exact.model import Model
 
     from .copying import Sent
+    from .merging import Order
 
 
 @dataclass(frozen=True, slots=True)
 class TreePair:
-    """One chunk: its root, its way up and its way down."""
+    """One chunk: its root, its way up and its way down, and the order to merge in (if any)."""
 
     board: Board
     chunk: int
@@ -32,6 +36,7 @@ class TreePair:
     roots: tuple[int, ...]
     up: Sent
     down: Sent
+    order: Order = ()
 
     @property
     def marks(self) -> list[int]:
@@ -41,15 +46,23 @@ class TreePair:
     def read(self, value: Callable[[int], bool], draft: Draft) -> None:
         """Add the messages of a solution and the results they bring."""
         root = next(rank for rank, literal in enumerate(self.roots) if value(literal))
-        held: dict[int, list[Part]] = {}
+        place = {symbol: i for i, symbol in enumerate(self.order)}
+        held: dict[int, list[tuple[int, Part]]] = {}
+
+        def merge(rank: int) -> tuple[int, tuple[Part, ...]]:
+            """Where in the order all that a rank holds begins, and its parts from there on."""
+            parts = sorted(held[rank], key=lambda item: item[0])
+            return parts[0][0], tuple(part for _, part in parts)
+
         for position, symbol in enumerate(self.block.symbols):
-            held.setdefault(symbol.rank, []).append(Own(position))
+            held.setdefault(symbol.rank, []).append((place.get(position, 0), Own(position)))
         for (step, route), literal in sorted(self.up.items()):
             path = self.board.routes[route]
             if value(literal) and held.get(path.src):
-                number = draft.send(step, self.chunk, path, tuple(held[path.src]))
-                held.setdefault(path.dst, []).append(Got(number))
-        final: dict[int, tuple[Part, ...]] = {root: tuple(held[root])}
+                first, parts = merge(path.src)
+                number = draft.send(step, self.chunk, path, parts)
+                held.setdefault(path.dst, []).append((first, Got(number)))
+        final: dict[int, tuple[Part, ...]] = {root: merge(root)[1]}
         for (step, route), literal in sorted(self.down.items()):
             if value(literal):
                 path = self.board.routes[route]
@@ -59,8 +72,10 @@ class TreePair:
             draft.results.append(Result(self.chunk, position, final[want.rank]))
 
 
-def encode_trees(model: Model, board: Board, block: Block, chunk: int) -> TreePair:
-    """Every want of the block is made of all its symbols.
+def encode_trees(
+    model: Model, board: Board, block: Block, chunk: int, order: Order = ()
+) -> TreePair:
+    """Every want of the block is made of all its symbols, in this order where there is one.
 
     A rank sends up once, after all it receives from below; it sends down what is complete: at
     the root once all has come up, elsewhere once it has come down.
@@ -83,6 +98,8 @@ def encode_trees(model: Model, board: Board, block: Block, chunk: int) -> TreePa
                 board.load(down[step, route], route, step)
     done = [[model.new() for _ in range(steps + 1)] for _ in ranks]
     _climb(model, board, holders, roots, up)
+    if order:
+        _keep_order(model, board, block, order, up)
     for (step, route), literal in up.items():
         model.clause(-literal, -done[board.routes[route].dst][step])
     arriving: list[list[list[int]]] = [[[] for _ in range(steps)] for _ in ranks]
@@ -98,7 +115,7 @@ def encode_trees(model: Model, board: Board, block: Block, chunk: int) -> TreePa
         model.clause(-literal, done[board.routes[route].src][step])
     for v in wanting:
         model.clause(done[v][steps])
-    return TreePair(board, chunk, block, roots, up, down)
+    return TreePair(board, chunk, block, roots, up, down, order)
 
 
 def _climb(model: Model, board: Board, holders: set[int], roots: tuple[int, ...], up: Sent) -> None:
@@ -115,3 +132,32 @@ def _climb(model: Model, board: Board, holders: set[int], roots: tuple[int, ...]
     for (step, route), literal in up.items():
         v = board.routes[route].dst
         model.clause(-literal, roots[v], *(later for t, later in leaving[v] if t > step))
+
+
+def _keep_order(model: Model, board: Board, block: Block, order: Order, up: Sent) -> None:
+    """What a rank gathers from below and of its own is a run; ``under[v][s]``: s is in it."""
+    ranks = range(board.ranks)
+    under = [{s: model.new() for s in order} for _ in ranks]
+    sources: list[dict[int, list[int]]] = [{s: [] for s in order} for _ in ranks]
+    for s, symbol in enumerate(block.symbols):
+        model.clause(under[symbol.rank][s])
+    arcs: dict[tuple[int, int], list[int]] = {}
+    for (_, route), literal in up.items():
+        arcs.setdefault((board.routes[route].src, board.routes[route].dst), []).append(literal)
+    for (u, v), ways in arcs.items():
+        child = model.new()
+        model.clause(-child, *ways)
+        for way in ways:
+            model.clause(child, -way)
+        for s in order:
+            both = model.new()
+            model.clause(-both, child)
+            model.clause(-both, under[u][s])
+            model.clause(both, -child, -under[u][s])
+            model.clause(-both, under[v][s])
+            sources[v][s].append(both)
+    for v in ranks:
+        for s in order:
+            if block.symbols[s].rank != v:
+                model.clause(-under[v][s], *sources[v][s])
+        keep_together(model, under[v], order)

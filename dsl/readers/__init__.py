@@ -1,0 +1,1 @@
+"""Readers of machines that other tools describe."""

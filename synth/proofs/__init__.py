@@ -1,0 +1,1 @@
+"""Proofs and refutations of operators' laws."""
