@@ -56,6 +56,10 @@ class _Scope:
     machines: Mapping[str, _Made] = field(default_factory=dict)
 
 
+ALL_LINKS = 2_000_000
+"""Most directed links of all machines that a text calls for."""
+
+
 @dataclass(slots=True)
 class Machines:
     """Builds what calls of topologies name, each but once.
@@ -69,6 +73,7 @@ class Machines:
     warnings: list[Fault] = field(default_factory=list)
     _drafts: dict[Key, tuple[Draft | None, Report]] = field(default_factory=dict)
     _built: dict[Key, tuple[Built | None, Report]] = field(default_factory=dict)
+    _links: int = 0
     _within: list[syntax.Machine] = field(default_factory=list)
     _roles: Roles = field(init=False)
 
@@ -80,12 +85,20 @@ class Machines:
 
         Every rank of it can be reached from every other.
         """
+        if self._links > ALL_LINKS:
+            return None  # That was said when they became too many.
         made = self._make(call, _Scope(scope or {}), self.report)
         if made is None:
             return None
         if made.key not in self._built:
             inner = Report()
-            self._built[made.key] = (_finished(made, inner), inner)
+            self._links += len(made.draft.links)
+            if self._links > ALL_LINKS:
+                message = "too many links in all machines; the rest is not built"
+                inner.blame(message, call.span, f"at most {ALL_LINKS}")
+                self._built[made.key] = None, inner
+            else:
+                self._built[made.key] = (_finished(made, inner), inner)
         built, inner = self._built[made.key]
         pass_on(inner, call, self.report)
         return built

@@ -183,8 +183,11 @@ class _Run:
         elif kind in CLOSING:
             self._nested -= 1
         starts = kind in STATEMENTS and self._nested == 0
-        if kind in INNER and "SYNTHESIZE" not in choices:
+        planning = self._declaration is not None and self._declaration[0] == "plan"
+        if kind in INNER and not (planning and "SYNTHESIZE" in choices):
             starts = False
+        if kind == "RANKS" and words[i - 1].type in ("DOT", "IN"):
+            starts = False  # All ranks, or those of a part.
         declares = kind in DECLARATIONS and self._begins(kind)
         fault = self._push(parser, token, token.text)
         if fault is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ def conclude(app: Callable[[], object]) -> None:
     """Run the command line and leave with its exit status."""
     from roundelay.dsl.source import InputError
 
-    _open_missing()
+    _prepare_outputs()
     try:
         _run(app)
     except InputError as error:
@@ -64,12 +65,18 @@ def _run(app: Callable[[], object]) -> None:
         raise
 
 
-def _open_missing() -> None:
-    """Give a process that was started without its outputs (`>&-`) ones that swallow everything."""
+def _prepare_outputs() -> None:
+    """Give a process that was started without its outputs (`>&-`) ones that swallow everything,
+    and let no letter end it.
+    """
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end.
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end.
+    # A file's name may have bytes that are no text, and a terminal may lack a letter.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:

@@ -2,106 +2,123 @@
 
 from __future__ import annotations
 
-import re
+import subprocess
+import sys
 from contextlib import suppress
-from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 
-from roundelay import dsl
-from roundelay.dsl.loader import Module, load, problem
-from roundelay.dsl.parser import recover
-from roundelay.dsl.printer import render
-from roundelay.dsl.source import Fault, InputError, Source
+from roundelay.dsl.loader import by_hand, load, on_file, problem, read_source, show
+from roundelay.dsl.source import InputError, Source
+from tests.dsl.fuzzing import ROOT, grammar, limited, read, texts
 
-ROOT = Path(__file__).parent.parent.parent
-TEXTS = [
-    path.read_text(encoding="utf-8", errors="replace")
-    for folder in (ROOT / "examples", Path(dsl.__file__).parent / "library", ROOT / "tests/errors")
-    for path in sorted(folder.rglob("*.rly"))
-    if path.stat().st_size < 2000
-]
-TOKEN = re.compile(r"\s+|#[^\n]*|\w+|<->|->|\.\.|\S")
-CHARACTERS = "aexc01289.,;:()[]{}<>-+*/%=#\"'\\ \n\t\r_é\u2013\x01\u2028\U0001f600"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NIGHTLY = 100_000
 
 
-def mutated(random: Random) -> str:
-    text = random.choice(TEXTS)
-    for _ in range(random.randint(1, 4)):
-        if random.random() < 0.3:
-            at = random.randint(0, len(text))
-            keep = at + random.choice((0, 0, 1, 1, 5))
-            text = text[:at] + random.choice(("", random.choice(CHARACTERS))) + text[keep:]
-            continue
-        tokens = TOKEN.findall(text)
-        other = TOKEN.findall(random.choice(TEXTS))
-        at = random.randrange(len(tokens) + 1)
-        match random.randrange(4):
-            case 0:
-                del tokens[at : at + random.choice((1, 1, 2, 8))]
-            case 1:
-                tokens.insert(at, f" {random.choice(other)} ")
-            case 2:
-                tokens[at : at + 1] = [random.choice(other)]
-            case _:
-                start = random.randrange(len(other) + 1)
-                tokens[at:at] = other[start : start + random.randint(1, 12)]
-        text = "".join(tokens)
-    return text
+def fuzz(seed: int, count: int, timeout: float) -> None:
+    """Read texts in a process of its own, whose memory is bounded."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests/dsl/fuzzing.py"), str(seed), str(count)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert (done.stdout[-10_000:], done.stderr[-10_000:], done.returncode) == ("", "", 0)
 
 
-def outcome(source: Source) -> tuple[Module | None, tuple[Fault, ...]]:
-    try:
-        return load(source), ()
-    except InputError as error:
-        return None, error.faults
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(2))
 def test_texts(seed: int) -> None:
+    fuzz(seed, 1000, 300)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_a_hundred_thousand_texts(seed: int) -> None:
+    fuzz(seed, NIGHTLY // 10, 6000)
+
+
+def test_generated_texts_use_the_whole_grammar() -> None:
+    """Every word of the grammar stands in some text that is valid, so none goes untested."""
+    found = " ".join(text for text, valid in texts(3, 4000) if valid).split()
+    missing = {
+        word
+        for kind, word in grammar().words.items()
+        if word.isidentifier() and word not in found and not kind.startswith("__")
+    }
+    assert missing == set()
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def test_the_limits_hold() -> None:
+    with pytest.raises(TimeoutError), limited():
+        spin()
+    with pytest.raises(AssertionError):
+        read("topology", True)
+
+
+WORDS = (
+    "ring", "torus", "dgx1", "hierarchical", "all_reduce", "(", ")", "[", "]", ",", "4", "3", "bw",
+    "=", "1 GB/s", "1 us", "-", " ", "within", "for", "r", "in", "ranks", "sum", "premulsum", "0.5",
+    "machine", "é", '"', "#", "{", "}", "\n",
+)  # fmt: skip
+TEXT = "topology t { ranks a[2] link a[0] <-> a[1] at 1 GB/s }\ncollective k(op, v) { given x[r, c]"
+TEXT += " want y[r, c] = op(x[s, c] for s in ranks if s != v) }"
+
+
+def phrase(random: Random, most: int) -> str:
+    start = random.choice(("", "ring(", "torus(", "all_reduce(", "k(", "tree("))
+    words = random.choices(WORDS, k=random.randint(0, most))
+    return start + "".join(words) + (")" if start and random.random() < 0.8 else "")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_command_lines(seed: int) -> None:
     random = Random(seed)
-    for _ in range(100):
-        text = mutated(random)
-        source = Source("fuzz.rly", text)
-        module, error = outcome(source)
-        assert isinstance(module, Module) is not bool(error)
-        for fault in error:
-            assert fault.message
-            assert fault.render()
-            assert fault.span is not None
-            assert fault.span.source is source
-            assert 0 <= fault.span.start <= fault.span.end <= len(text)
-        recovered = recover(source)
-        printed = render(recovered.document)
-        again = recover(Source("printed.rly", printed))
-        assert not again.faults, printed
-        assert again.document == recovered.document
-        assert render(again.document) == printed
-
-
-def test_command_lines() -> None:
-    random = Random(7)
-    words = [
-        "ring",
-        "torus",
-        "dgx1",
-        "(",
-        ")",
-        ",",
-        "4",
-        "3",
-        "bw",
-        "=",
-        "1 GB/s",
-        "1 us",
-        "-",
-        " ",
-    ]
-    for _ in range(300):
-        machine = "".join(random.choice(words) for _ in range(random.randint(0, 8)))
+    source = Source("test", TEXT)
+    for _ in range(150):
+        machine, other = phrase(random, 6), phrase(random, 6)
         arguments = tuple(
-            random.choices(["sum", "0", "root", "=", "(", "max"], k=random.randint(0, 3))
+            random.choices(("sum", "0", "v = 1", "=", "(", "max", ""), k=random.randint(0, 3))
         )
-        with suppress(InputError):
-            problem(machine, random.choice(["all_reduce", "reduce", "(", "x"]), arguments)
+        with limited(), suppress(InputError):
+            problem(machine, random.choice(("all_reduce", "reduce", other)), arguments)
+        with limited(), suppress(InputError):
+            on_file(source, other, arguments)
+        with limited(), suppress(InputError):
+            show(machine)
+        with limited(), suppress(InputError):
+            by_hand(other, machine=machine, op=random.choice((None, *arguments)))
+
+
+def test_files_that_use_each_other(tmp_path: Path) -> None:
+    """Any graph of files is read once each, or blamed: never a traceback, never without end."""
+    random = Random(5)
+    outcomes = set()
+    for turn in range(60):
+        names = [f"f{i}.rly" for i in range(random.randint(1, 6))]
+        for number, name in enumerate(names):
+            used = random.sample(names, random.randint(0, min(2, len(names))))
+            body = "".join(f'use "{random.choice(("", "./"))}{other}"\n' for other in used)
+            if random.random() < 0.9:
+                body += f"topology t{number if random.random() < 0.9 else 0} {{ ranks a }}\n"
+            (tmp_path / name).write_text(body)
+        with limited():
+            try:
+                load(read_source(tmp_path / names[0]))
+                outcomes.add("whole")
+            except InputError as error:
+                outcomes |= {fault.message.split("'")[0] for fault in error.faults}
+        for name in names if turn % 2 else ():
+            (tmp_path / name).unlink()
+    assert outcomes == {
+        "whole", "files use each other in a circle: ", "topology ",
+    }  # fmt: skip

@@ -69,6 +69,29 @@ def test_parallel_links(text: str, count: syntax.Expression) -> None:
     assert link(f"link a <-> b[x2] {text} at 1 GB/s").count == count
 
 
+def test_parallel_links_between_ranks_of_parts() -> None:
+    it = link("link a[0].ranks[i] <-> a[1].ranks[i] x 2 at 1 GB/s for i in ranks of a")
+    assert it.count == number("2")
+    assert link("link a.ranks[0] <-> a.ranks[x2] x2 at 1 GB/s").count == number("2")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "a -> b at ]", "a -> b at 1 B/s for ]", "a -> b at 1 B/s for i in ]",
+        "a -> b at 1 B/s for i in ranks of ]", "a.ranks[0] -> ]",
+    ],
+)  # fmt: skip
+def test_words_inside_a_statement_begin_none(rest: str) -> None:
+    text = f"topology t {{ ranks a link {rest} link a -> b at 1 B/s }}"
+    recovered = recover(Source("test", text))
+    assert [fault.message for fault in recovered.faults] == ["unexpected ']'"]
+    (topology,) = recovered.document.declarations
+    assert isinstance(topology, syntax.Topology)
+    assert [type(each).__name__ for each in topology.statements][:1] == ["Ranks"]
+    assert topology.statements[-1] == link("link a -> b at 1 B/s")
+
+
 @pytest.mark.parametrize(
     ("text", "tree"),
     [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roundelay.dsl import drafts, loops
+from roundelay.dsl import drafts, loops, machines
 from roundelay.dsl.faults import BlamedError, Report
 from roundelay.dsl.loader import load, problem
 from roundelay.dsl.machines import Built, Machines
@@ -281,3 +281,16 @@ def test_depth_is_what_it_is_in_any_order(levels: int, upwards: bool) -> None:
     assert {fault.message for fault in caught.value.faults} == {
         "too many machines inside each other"
     }
+
+
+def test_all_machines_of_a_text_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "\n".join(f"topology t{i} = ring({i + 3})" for i in range(4))
+    monkeypatch.setattr(machines, "ALL_LINKS", 6 + 8 + 10 + 12)
+    assert len(load(Source("t", text)).topologies) == 4
+    monkeypatch.setattr(machines, "ALL_LINKS", 6 + 8)
+    with pytest.raises(InputError) as told:
+        load(Source("t", text))
+    (fault,) = told.value.faults
+    assert fault.message == "too many links in all machines; the rest is not built"
+    assert fault.span is not None
+    assert fault.span.source.place(fault.span.start)[0] == 3

@@ -83,3 +83,12 @@ def test_json_is_one_object_where_nothing_was_found(
     assert (done.status, json.loads(done.out)["outcome"]) == (2, "impossible")
     assert done.out.count("\n") == 1
     assert not Path("out").exists()
+
+
+def test_a_name_that_is_no_text_is_shown_all_the_same(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xfe.rly"
+    Path(os.fsdecode(path)).write_text("topology a { ranks g }\n")
+    strict = {**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    done = subprocess.run([*ROUNDELAY, "check", path], capture_output=True, env=strict, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\\udcfe.rly: no faults" in done.stdout
