@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roundelay.dsl import drafts, loops, machines
+from roundelay.dsl import drafts, loops
+from roundelay.dsl import machines as building
 from roundelay.dsl.faults import BlamedError, Report
 from roundelay.dsl.loader import load, problem
 from roundelay.dsl.machines import Built, Machines
@@ -285,9 +286,9 @@ def test_depth_is_what_it_is_in_any_order(levels: int, upwards: bool) -> None:
 
 def test_all_machines_of_a_text_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "\n".join(f"topology t{i} = ring({i + 3})" for i in range(4))
-    monkeypatch.setattr(machines, "ALL_LINKS", 6 + 8 + 10 + 12)
+    monkeypatch.setattr(building, "ALL_LINKS", 6 + 8 + 10 + 12)
     assert len(load(Source("t", text)).topologies) == 4
-    monkeypatch.setattr(machines, "ALL_LINKS", 6 + 8)
+    monkeypatch.setattr(building, "ALL_LINKS", 6 + 8)
     with pytest.raises(InputError) as told:
         load(Source("t", text))
     (fault,) = told.value.faults
