@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING
 
 from . import syntax
+from .blocks import form_blocks
 from .collective_checks import CHUNK, RANKS
 from .faults import BlamedError
 from .loops import Allowance, Loops
-from .model import Block, Collective, Symbol, Want
+from .model import Block, Collective, Spread, Symbol, Want
+from .names import names_in
 from .values import condition, evaluate, number, whole
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 UNITS = 1_000_000
 """Most symbols, and most wanted values, of a collective over one machine."""
 BUSBW = 1_000_000
+_MANY = 10_000  # Wanted values that are still held one by one.
+_ALL = 64_000_000
 
 Indices = tuple[int, ...]
 
@@ -72,10 +76,12 @@ def build_collective(
 
 def _moved(block: Block, group: tuple[int, ...]) -> Block:
     """A block over the ranks of a group instead of ranks 0, 1, …; indices count as before."""
-    return Block(
-        tuple(Symbol(symbol.indices, group[symbol.rank]) for symbol in block.symbols),
-        tuple(Want(group[want.rank], want.indices, want.symbols) for want in block.wants),
-    )
+    wants = block.wants
+    symbols = tuple(Symbol(symbol.indices, group[symbol.rank]) for symbol in block.symbols)
+    if isinstance(wants, Spread):
+        return Block(symbols, replace(wants, ranks=group))
+    moved = (Want(group[want.rank], want.indices, want.symbols) for want in wants)
+    return Block(symbols, tuple(moved))
 
 
 @dataclass(slots=True)
@@ -85,6 +91,7 @@ class _Build:
     ranks: int
     symbols: dict[Indices, int] = field(default_factory=dict)
     wants: list[tuple[Indices, Indices]] = field(default_factory=list)
+    spreads: list[tuple[Indices, Indices]] = field(default_factory=list)
     allowance: Allowance = field(default_factory=Allowance)
 
     def give(self) -> None:
@@ -101,9 +108,10 @@ class _Build:
     def want(self) -> None:
         """Find the symbols of every wanted value."""
         known: set[Indices] = set()
-        for statement in self.declaration.statements:
-            if not isinstance(statement, syntax.Want):
-                continue
+        statements = [s for s in self.declaration.statements if isinstance(s, syntax.Want)]
+        if len(statements) == 1 and self._spread(statements[0]):
+            return
+        for statement in statements:
             value = statement.value
             names = None if isinstance(value, syntax.Item) else _depends(value)
             folds: dict[tuple[object, ...], tuple[int, ...]] = {}
@@ -126,6 +134,37 @@ class _Build:
                     parts = folds[key]
                 self.wants.append((indices, parts))
         self.wants.sort()
+
+    def _spread(self, statement: syntax.Want) -> bool:
+        """Note what every rank alike wants without an entry for each; False where few want it, or
+        where what a rank wants hangs on its number.
+        """
+        value, indices = statement.value, statement.item.indices[:-1]
+        names = [index.text for index in indices if isinstance(index, syntax.Name)]
+        total = self.ranks ** len(indices)
+        if (
+            statement.loops
+            or statement.guard is not None
+            or len(set(names)) < len(indices)
+            or not self.scope.keys().isdisjoint(names)
+            or names[0] in _depends(value)
+            or total <= _MANY
+        ):
+            return False
+        if total > _ALL or total // self.ranks > UNITS:
+            raise BlamedError(
+                f"{self.ranks} ** {len(indices)} values of {statement.item.name.text!r}",
+                statement.item.span,
+                f"at most {_ALL}",
+            )
+        for rest in product(range(self.ranks), repeat=len(names) - 1):
+            scope = {**self.scope, **dict(zip(names[1:], rest, strict=True))}
+            if isinstance(value, syntax.Fold):
+                parts = self._fold(statement, scope, (0, *rest))
+            else:
+                parts = (self._symbol(value, scope, statement, (0, *rest)),)
+            self.spreads.append((rest, parts))
+        return True
 
     def _fold(self, statement: syntax.Want, scope: Scope, indices: Indices) -> tuple[int, ...]:
         value = statement.value
@@ -163,33 +202,7 @@ class _Build:
 
     def blocks(self) -> tuple[Block, ...]:
         """Symbols that meet in a wanted value, and those values, together."""
-        parent = list(range(len(self.symbols)))
-
-        def top(symbol: int) -> int:
-            while parent[symbol] != symbol:
-                parent[symbol] = parent[parent[symbol]]
-                symbol = parent[symbol]
-            return symbol
-
-        # Wants that share a fold share its tuple: all-reduce has one of them, not one a rank.
-        folds = {id(parts): parts for _, parts in self.wants}
-        for parts in folds.values():
-            for part in parts[1:]:
-                a, b = top(parts[0]), top(part)
-                parent[max(a, b)] = min(a, b)
-        names = list(self.symbols)
-        members: dict[int, list[int]] = {}
-        for symbol in range(len(names)):
-            members.setdefault(top(symbol), []).append(symbol)
-        wants: dict[int, list[Want]] = {block: [] for block in members}
-        position = {s: i for block in members.values() for i, s in enumerate(block)}
-        places = {key: tuple(position[part] for part in parts) for key, parts in folds.items()}
-        for indices, parts in self.wants:
-            wants[top(parts[0])].append(Want(indices[0], indices, places[id(parts)]))
-        return tuple(
-            Block(tuple(Symbol(names[s], names[s][0]) for s in block), tuple(wants[first]))
-            for first, block in members.items()
-        )
+        return form_blocks(tuple(self.symbols), self.wants, self.spreads, self.ranks)
 
     # ------------------------------------------------------------------------------ pieces
 
@@ -250,30 +263,21 @@ class _Build:
         return symbol
 
 
-def _depends(fold: syntax.Fold) -> tuple[str, ...]:
-    """The names that a fold's value hangs on, its own loops' aside."""
-    names: dict[str, None] = {}
-    todo: list[object] = [fold.item.indices, fold.loops, fold.guard]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, syntax.Name):
-            names[node.text] = None
-        elif isinstance(node, tuple):
-            todo += node
-        elif isinstance(node, syntax.Loop):
-            todo.append(node.domain)
-        elif isinstance(node, syntax.Range):
-            todo += [node.low, node.high]
-        elif isinstance(node, syntax.Listing):
-            todo.append(node.rows)
-        elif isinstance(node, syntax.Unary):
-            todo.append(node.operand)
-        elif isinstance(node, syntax.Binary):
-            todo += [node.left, node.right]
-        elif isinstance(node, syntax.Apply):
-            todo.append(node.arguments)
-    own = {target.text for loop in fold.loops for target in loop.targets}
-    return tuple(sorted(set(names) - own))
+def _depends(value: syntax.Item | syntax.Fold) -> tuple[str, ...]:
+    """The names that a value hangs on, a fold's own loops' aside."""
+    own: set[str] = set()
+    parts: list[syntax.Expression | syntax.Range | None] = []
+    if isinstance(value, syntax.Fold):
+        parts.append(value.guard)
+        for loop in value.loops:
+            own |= {target.text for target in loop.targets}
+            domain = loop.domain
+            if isinstance(domain, syntax.Range):
+                parts.append(domain)
+            elif isinstance(domain, syntax.Listing):
+                parts += chain(*domain.rows)
+        value = value.item
+    return tuple(sorted(set[str]().union(*map(names_in, (*parts, *value.indices))) - own))
 
 
 def _shown(item: syntax.Item, indices: Indices) -> str:

@@ -17,6 +17,8 @@ NODES = 65_536
 """Most ranks and switches of a topology."""
 LINKS = 1_000_000
 """Most directed links of a topology."""
+ALL_LINKS = 2_000_000
+"""Most directed links of all machines that a text calls for."""
 
 Pair = tuple[int, int]
 

@@ -9,7 +9,7 @@ from . import syntax
 from .algebra import as_call
 from .calls import match_arguments, parameter_values, pass_on
 from .derived import derive
-from .drafts import Draft, blame_unreached
+from .drafts import ALL_LINKS, Draft, blame_unreached
 from .faults import Report
 from .imported import draw_imported
 from .model import Topology
@@ -56,10 +56,6 @@ class _Scope:
     machines: Mapping[str, _Made] = field(default_factory=dict)
 
 
-ALL_LINKS = 2_000_000
-"""Most directed links of all machines that a text calls for."""
-
-
 @dataclass(slots=True)
 class Machines:
     """Builds what calls of topologies name, each but once.
@@ -96,9 +92,7 @@ class Machines:
             if self._links > ALL_LINKS:
                 message = "too many links in all machines; the rest is not built"
                 inner.blame(message, call.span, f"at most {ALL_LINKS}")
-                self._built[made.key] = None, inner
-            else:
-                self._built[made.key] = (_finished(made, inner), inner)
+            self._built[made.key] = (None if inner else _finished(made, inner)), inner
         built, inner = self._built[made.key]
         pass_on(inner, call, self.report)
         return built

@@ -8,11 +8,14 @@ This file is long because all nouns of the language stand here.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .source import Span
 
 # --------------------------------------------------------------------------------- topology
@@ -272,6 +275,32 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread(Sequence[Want]):
+    """One value that many ranks want: ``y[i, *rest]`` at rank ``ranks[i]``.
+
+    It stands for its wants where there are too many to hold, as in an all-gather over thousands
+    of ranks, and makes each when it is asked for.
+    """
+
+    ranks: tuple[int, ...]
+    rest: tuple[int, ...]
+    symbols: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    @overload
+    def __getitem__(self, index: int) -> Want: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Want, ...]: ...
+    def __getitem__(self, index: int | slice) -> Want | tuple[Want, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(len(self.ranks))[index])
+        place = range(len(self.ranks))[index]
+        return Want(self.ranks[place], (place, *self.rest), self.symbols)
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A family of symbols that can meet in one result, and the results wanted of them.
 
@@ -281,7 +310,17 @@ class Block:
     """
 
     symbols: tuple[Symbol, ...]
-    wants: tuple[Want, ...]
+    wants: Sequence[Want]
+
+    def families(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The symbols that are wanted together and the ranks that want them, in order."""
+        if isinstance(self.wants, Spread):
+            yield self.wants.symbols, self.wants.ranks
+            return
+        found: dict[tuple[int, ...], list[int]] = {}
+        for want in self.wants:
+            found.setdefault(want.symbols, []).append(want.rank)
+        yield from ((symbols, tuple(ranks)) for symbols, ranks in found.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +343,7 @@ class Collective:
     @property
     def combines(self) -> bool:
         """Whether any wanted value is made of more than one symbol."""
-        return any(len(want.symbols) > 1 for block in self.blocks for want in block.wants)
+        return any(len(symbols) > 1 for block in self.blocks for symbols, _ in block.families())
 
     def inputs(self, rank: int) -> tuple[tuple[int, int], ...]:
         """(block, symbol) of every unit of a rank's input buffer, in the order of the buffer."""
@@ -333,7 +372,12 @@ class Collective:
         A unit is one symbol's elements. All-reduce 1, all-gather and all-to-all N.
         """
         given = Counter(symbol.rank for block in self.blocks for symbol in block.symbols)
-        wanted = Counter(want.rank for block in self.blocks for want in block.wants)
+        # Many blocks are wanted by the same ranks: those are counted together.
+        alike = Counter(ranks for block in self.blocks for _, ranks in block.families())
+        wanted: Counter[int] = Counter()
+        for ranks, times in alike.items():
+            for rank in ranks:
+                wanted[rank] += times
         sizes = (max(given[rank], wanted[rank]) for rank in range(self.ranks))
         return max(sizes, default=1)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import reading
+from . import bounding, reading
 from .console import WRONG, complain, leave, schedule_of, search_aloud
 from .words import (  # noqa: TC001 - typer reads the annotations when a verb is called.
     Budget,
@@ -63,6 +63,8 @@ def _root(
 app.command()(reading.check)
 app.command()(reading.fmt)
 app.command()(reading.show)
+app.command()(bounding.bounds)
+app.command()(bounding.certify)
 
 
 @app.command()

@@ -97,7 +97,7 @@ def _remedy(answer: Answer, certificate: Certificate) -> str:
 
     if certificate.kind == "distance":
         return f"allow at least {count(answer.bound.steps, 'step')} (--steps)"
-    if certificate.kind in ("cut", "partition"):
+    if certificate.kind in ("cut", "partition", "lengths"):
         fewest = answer.problem.limits.chunks[0] if answer.problem.limits.chunks else 1
         rounds = show_number(fewest * answer.bound.rounds)
         return f"allow at least {rounds} rounds for {count(fewest, 'chunk')} (--rounds)"

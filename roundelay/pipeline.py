@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Objective, Operator, Problem, Topology
     from roundelay.runtime.bench import Plan, Row
     from roundelay.synth.profile import Profile
-    from roundelay.synth.schedule import Answer, Schedule
+    from roundelay.synth.schedule import Answer, Bound, Schedule
+
+    from .limits import Claims
 
 
 __all__ = [
-    "Execution", "Request", "examine", "execute", "generate", "look", "problem_of", "read",
-    "refine", "require_lawful", "require_runnable", "synthesize", "write", "write_text",
+    "Execution", "Request", "certify", "examine", "execute", "generate", "limit", "look",
+    "problem_of", "read", "refine", "require_lawful", "require_runnable", "synthesize", "write",
+    "write_text",
 ]  # fmt: skip
 
 
@@ -109,6 +112,53 @@ def look(target: str) -> tuple[Topology, Profile]:
     else:
         topology = loader.show(target)
     return topology, profile(topology)
+
+
+def limit(problem: Problem, budget: float | None = None) -> Bound:
+    """What no schedule of a problem can beat; every certificate has passed its check.
+
+    ``budget`` is in seconds: the best bound until then (None: to the end). Raises
+    ``UnsupportedError`` where a rank that wants a value cannot be reached.
+    """
+    from roundelay.synth.bounds import bound
+    from roundelay.synth.certificates import verify
+
+    found = bound(problem, budget=budget)
+    for certificate in found.certificates:
+        verify(problem, certificate)
+    return found
+
+
+def certify(claims: Claims) -> tuple[Problem, tuple[str, ...]]:
+    """Check certificates against what they are for, without a solver; why each proves its bound.
+
+    Raises ``InputError`` for one that does not hold.
+    """
+    from roundelay.synth.certificate_forms import explain
+    from roundelay.synth.certificates import CertificateError, verify
+
+    from .limits import overstates
+
+    problem = problem_of(read(claims.request))
+    reasons = []
+    for number, certificate in enumerate(claims.certificates, 1):
+        try:
+            verify(problem, certificate)
+        except CertificateError as error:
+            raise InputError(
+                Fault(
+                    f"certificate {number} ({certificate.kind}) does not hold: {error}",
+                    None,
+                    f"one for {claims.request.target}",
+                    "print the bounds again",
+                )
+            ) from None
+        reasons.append(explain(problem, certificate))
+    if excess := overstates(claims, problem):
+        raise InputError(
+            Fault(f"the file says more than it proves: {excess}", None, "no more than that")
+        )
+    return problem, tuple(reasons)
 
 
 def require_lawful(problem: Problem) -> None:

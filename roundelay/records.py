@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from roundelay.dsl.model import Handwritten
+from roundelay.synth.certificate_forms import to_json
 from roundelay.synth.schedule import ANY_ROUNDS, Found, GaveUp, Got, Impossible, Own
 
 from .pipeline import problem_of
@@ -126,15 +127,9 @@ def _bound_json(bound: Bound) -> dict[str, Any]:
         "rounds_per_chunk": _exact(bound.rounds),
         "per_byte": _ratio(bound.per_byte),
         "algbw_GBps": _algbw(bound.per_byte),
-        "certificates": [
-            {
-                "kind": certificate.kind,
-                "value": _exact(certificate.value),
-                "nodes": list(certificate.nodes),
-                "reason": certificate.reason,
-            }
-            for certificate in bound.certificates
-        ],
+        "tight": bound.tight,
+        "bottleneck": bound.bottleneck,
+        "certificates": [to_json(certificate) for certificate in bound.certificates],
     }
 
 

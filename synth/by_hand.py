@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .holding import Merged
     from .schedule import Part
 
+_BOUNDING = 10.0  # Seconds for bounds to hold a schedule against, where they take so long.
 _SHOWN = 8  # Symbols of a value that a message names.
 _LARGEST = 4_000_000  # Given and wanted values over all chunks: seconds to follow.
 
@@ -47,7 +48,7 @@ def judge(handwritten: Handwritten) -> Answer:
     cost = price(schedule)
     if cost.rounds != verdict.rounds:
         raise RuntimeError(f"a schedule of {verdict.rounds} rounds is priced at {cost.rounds}")
-    limit = bound(problem)
+    limit = bound(problem, budget=_BOUNDING)
     for certificate in limit.certificates:
         verify(problem, certificate)
     found = Found(schedule, cost, "by hand")

@@ -8,11 +8,10 @@ uses in step ``t`` it held before ``t``: its own input, or what arrived in an ea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from roundelay.dsl.model import Problem
 
 
@@ -129,16 +128,22 @@ class Certificate:
     ``distance``: ``nodes`` = (from rank, to rank), ``value`` = steps that data needs.
     ``cut``: ``nodes`` = the side S that the data must leave, ranks and switches; ``value`` =
     rounds for one chunk. ``partition``: ``nodes`` = the part of every rank, by number (empty: each
-    rank is a part of its own); ``value`` = rounds for one chunk.
+    rank is a part of its own), ``sides`` = the switches that stand on each part's side, in the
+    order of the parts (empty: none), ``inward`` = whether what reaches the sides counts in place
+    of what leaves them; ``value`` = rounds for one chunk. ``lengths``: ``lengths`` = one for each
+    link of the topology, in its order; ``value`` = rounds for one chunk.
     ``search``: the exact encoding has no solution; ``reason`` names its class and the solvers, and
     ``complete`` says whether that class is all schedules.
     """
 
-    kind: Literal["distance", "cut", "partition", "search"]
+    kind: Literal["distance", "cut", "partition", "lengths", "search"]
     value: Fraction
     nodes: tuple[int, ...] = ()
     reason: str = ""
     complete: bool = True
+    sides: tuple[tuple[int, ...], ...] = ()
+    inward: bool = False
+    lengths: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +151,33 @@ class Bound:
     """Lower limits that hold for every schedule of a problem, with what proves each.
 
     ``steps`` of any schedule; ``rounds`` for **one** chunk of every block (a schedule of C chunks
-    needs C times as many); ``per_byte`` the same limit in seconds a byte.
+    needs C times as many); ``per_byte`` the same limit in seconds a byte of the collective's
+    size. ``bottleneck`` says in words what limits the rounds. ``reachable``: seconds a byte that
+    schedules of enough chunks are known to come as near to as one likes (None: not known).
+    ``rs_ag``: what an optimal reduce-scatter with an optimal all-gather takes, in seconds a byte
+    (all-reduce alone). ``latency``: seconds that so many steps take, however little they carry.
+    ``forwarding``: the bound where switches only forward (None where that
+    changes nothing).
     """
 
     steps: int
     rounds: Fraction
     per_byte: Fraction
     certificates: tuple[Certificate, ...]
+    bottleneck: str = ""
+    reachable: Fraction | None = None
+    rs_ag: Fraction | None = None
+    forwarding: Bound | None = None
+    latency: Fraction = Fraction(0)
+
+    def at(self, size: int) -> Fraction:
+        """Seconds that a synchronous schedule takes at least for ``size`` bytes."""
+        return self.latency + size * self.per_byte
+
+    @property
+    def tight(self) -> bool:
+        """Whether no better limit on the rounds can exist."""
+        return not self.rounds or self.reachable == self.per_byte
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from roundelay.dsl.source import UnsupportedError
 
-from .bounds import bound
+from .bounds import bound, measure_quickest
 from .certificates import verify
 from .exact.engine import refuse_unsupported
 from .exact.plan import list_variants
 from .exact.pool import Pool
-from .routes import enumerate_routes
 from .schedule import ANY_ROUNDS, Answer, Found, GaveUp, Impossible, Query
 from .walk import Walk
 
@@ -31,10 +30,12 @@ BUDGET = 60.0
 
 _PATIENCE = 12.0  # Seconds spent on better schedules once there is one, unless a budget is given;
 _LONG_PATIENCE = 40.0  # so many where steps may be added, too.
+_BOUNDING = 0.2  # Of the budget is for bounds, where they take so long.
 _SLICE = 2.5  # Seconds for one attempt at a better schedule, or a sixth of what is left.
 _GLANCE = 1.0  # Seconds for a quick one.
 _CLOSE = Fraction(5, 4)  # A quarter above the least rounds possible is no long way any more.
-_MOST_CHUNKS = 65_536  # Chunks of all blocks together,
+_MOST_WANTED = 1_000_000  # Wanted values,
+_MOST_CHUNKS = 65_536  # chunks of all blocks together,
 _MOST_STEPS = 4096  # and steps, beyond which every model is too large.
 _CHUNKS = (1, 2, 4, 8, 3, 6, 5, 7)  # Halving and doubling first: links mostly come in powers of 2.
 _MOST_RANGE = 1024  # Chunk counts of a range that are looked at, from its lower end.
@@ -66,10 +67,10 @@ def search(
     limits = problem.limits
     refuse_unsupported(problem)
     _refuse_limits(problem)
-    limit = bound(problem)
+    given = limits.budget if budget is None else budget
+    limit = bound(problem, budget=float(BUDGET if given is None else given) * _BOUNDING)
     for certificate in limit.certificates:
         verify(problem, certificate)
-    given = limits.budget if budget is None else budget
     objective = _choose_objective(problem)
     patience = _PATIENCE if objective.kind == "latency" else _LONG_PATIENCE
     with Pool() as pool:
@@ -77,7 +78,7 @@ def search(
             problem, limit, objective, seed, solver,
             began + float(BUDGET if given is None else given),
             patience if given is None else None, pool, on_progress or _ignore,
-            _measure_quickest(problem) if objective.kind == "time" else Fraction(0),
+            measure_quickest(problem.topology) if objective.kind == "time" else Fraction(0),
         )  # fmt: skip
         interrupted = False
         try:
@@ -111,6 +112,14 @@ def _refuse_limits(problem: Problem) -> None:
             "a search among all schedules",
             "leave 'symmetric' out",
         )
+    collective = problem.collective
+    wanted = sum(len(block.wants) for block in collective.blocks)
+    if wanted > _MOST_WANTED:
+        raise UnsupportedError(
+            f"{collective.name} over {collective.ranks} ranks wants {wanted} values",
+            f"at most {_MOST_WANTED}, for a search",
+            "ask 'roundelay bounds' for what is possible",
+        )
     if limits.chunks is not None and limits.chunks[0] * blocks > _MOST_CHUNKS:
         raise UnsupportedError(
             f"{limits.chunks[0]} chunks are too many",
@@ -121,14 +130,6 @@ def _refuse_limits(problem: Problem) -> None:
         raise UnsupportedError(
             f"{limits.steps[0]} steps are too many", f"at most {_MOST_STEPS}", "ask for fewer"
         )
-
-
-def _measure_quickest(problem: Problem) -> Fraction:
-    """Seconds a step takes at least, however little it carries."""
-    links = problem.topology.links
-    routes = enumerate_routes(problem.topology).routes
-    seconds = (sum((links[i].latency for i in route.links), Fraction(0)) for route in routes)
-    return min(seconds, default=Fraction(0))
 
 
 def _walk(walk: Walk) -> Outcome:

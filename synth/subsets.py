@@ -9,9 +9,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_SPARSE = 8
+
+
 def list_bits(mask: int) -> list[int]:
     """The positions of the ones of a number: the members of the set that it stands for."""
-    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+    if mask.bit_count() * _SPARSE > mask.bit_length():
+        return [place for place, digit in enumerate(reversed(bin(mask)[2:])) if digit == "1"]
+    places = []
+    while mask:  # A step for each member, where they are few in a long number.
+        low = mask & -mask
+        places.append(low.bit_length() - 1)
+        mask ^= low
+    return places
 
 
 def partition_all(items: list[int]) -> Iterator[list[int]]:

@@ -153,7 +153,7 @@ def _refuse_below(limit: Bound, chunks: int, steps: int, rounds: Fraction) -> Im
     for certificate in limit.certificates:
         if certificate.kind == "distance" and steps < certificate.value:
             return Impossible(certificate, "bound")
-        if certificate.kind in ("cut", "partition") and rounds < chunks * certificate.value:
+        if certificate.kind != "distance" and rounds < chunks * certificate.value:
             return Impossible(certificate, "bound")
     return None
 

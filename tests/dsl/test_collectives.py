@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from roundelay.dsl import collectives as collectives_module
 from roundelay.dsl import loops
 from roundelay.dsl.loader import collectives, load, problem
-from roundelay.dsl.model import Problem
+from roundelay.dsl.model import Problem, Spread, Want
 from roundelay.dsl.source import InputError, Source
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def test_parameters_by_name_with_defaults_and_factors() -> None:
 
 
 def test_a_collective_grows_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="2000 \\*\\* 2 values"):
-        problem("line(2000)", "all_gather", ())
+    with pytest.raises(InputError, match="9000 \\*\\* 2 values"):
+        problem("line(9000)", "all_gather", ())
     monkeypatch.setattr(loops, "TURNS", 400)
     assert problem("line(20)", "reduce_scatter", ("sum",)).collective.combines
     monkeypatch.setattr(loops, "TURNS", 399)
@@ -187,3 +188,49 @@ def test_a_condition_is_no_index() -> None:
     text = "collective odd { given x[r, c] want y[r, c] = x[r == 0, c] }"
     with pytest.raises(InputError, match="an index is a condition"):
         own(text, "odd")
+
+
+@pytest.mark.parametrize(
+    ("collective", "arguments"),
+    [
+        ("all_gather", ()),
+        ("all_reduce", ("sum",)),
+        ("reduce_scatter", ("sum",)),
+        ("broadcast", ("2",)),
+        ("all_to_all", ()),
+        ("scan", ("sum",)),
+    ],
+)
+def test_what_all_ranks_want_alike_needs_no_entry_for_each(
+    monkeypatch: pytest.MonkeyPatch, collective: str, arguments: tuple[str, ...]
+) -> None:
+    usual = problem("complete(5)", collective, arguments).collective
+    monkeypatch.setattr(collectives_module, "_MANY", 0)
+    short = problem("complete(5)", collective, arguments).collective
+    shortened = collective in ("all_gather", "all_reduce", "broadcast")
+    assert any(isinstance(block.wants, Spread) for block in short.blocks) == shortened
+    for ours, theirs in zip(short.blocks, usual.blocks, strict=True):
+        assert ours.symbols == theirs.symbols
+        assert tuple(ours.wants) == tuple(theirs.wants)
+        assert list(ours.families()) == list(theirs.families())
+        assert ours.wants[1:3] == theirs.wants[1:3]
+    assert (short.units, short.combines) == (usual.units, usual.combines)
+    for rank in range(5):
+        assert short.outputs(rank) == usual.outputs(rank)
+
+
+def test_groups_of_many_are_spread_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collectives_module, "_MANY", 0)
+    it = problem("complete(4)", "all_gather within [[1, 3], [2, 0]]", ()).collective
+    assert [[(w.rank, w.indices) for w in block.wants] for block in it.blocks] == [
+        [(1, (0, 0)), (3, (1, 0))],
+        [(1, (0, 1)), (3, (1, 1))],
+        [(2, (0, 0)), (0, (1, 0))],
+        [(2, (0, 1)), (0, (1, 1))],
+    ]
+
+
+def test_thousands_of_ranks_are_no_matter() -> None:
+    it = problem("switch(3000)", "all_gather", ()).collective
+    assert (len(it.blocks), it.units, len(it.blocks[7].wants)) == (3000, 3000, 3000)
+    assert it.blocks[7].wants[2999] == Want(2999, (2999, 7), (0,))
