@@ -30,6 +30,9 @@ def bounds(
     budget: Annotated[
         str | None, typer.Option(help="Time for better bounds: 60, 60s [default: no limit]")
     ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print every certificate in full as well")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Say what no schedule can beat, and why: steps, bandwidth, time, each with a certificate."""
@@ -46,6 +49,8 @@ def bounds(
         return
     for line in (*report.header_lines(problem), *bounds_lines(problem, limit, asked)):
         print(line)
+    if show:
+        print(pipeline.spell(problem, limit))
 
 
 def certify(

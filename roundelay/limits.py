@@ -62,6 +62,8 @@ def bounds_lines(problem: Problem, limit: Bound, sizes: Sequence[int]) -> Iterat
         rate = _rate(1 / limit.forwarding.per_byte)
         yield f"switches  at most {rate} where they only forward, neither copy nor combine"
     yield f"proved    {_proof(limit)}"
+    if limit.hurried:
+        yield "budget    over: with more time there may be more to prove"
     for size in sizes:
         yield f"time      at {size} bytes: at least {show_time(limit.at(size))}"
 
@@ -113,6 +115,7 @@ def bounds_json(
         if limit.forwarding is not None and limit.forwarding.per_byte
         else None,
         "proved": limit.tight,
+        "hurried": limit.hurried,
         "bottleneck": limit.bottleneck,
         "times": [{"size": size, "least_us": float(limit.at(size)) * 1e6} for size in sizes],
         "certificate": to_json(best[-1]) if best else None,

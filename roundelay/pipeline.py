@@ -129,6 +129,13 @@ def limit(problem: Problem, budget: float | None = None) -> Bound:
     return found
 
 
+def spell(problem: Problem, found: Bound) -> str:
+    """The certificates of a bound in full, with the names of the machine."""
+    from roundelay.synth.certificate_forms import to_text
+
+    return "\n".join(to_text(problem, certificate) for certificate in found.certificates)
+
+
 def certify(claims: Claims) -> tuple[Problem, tuple[str, ...]]:
     """Check certificates against what they are for, without a solver; why each proves its bound.
 

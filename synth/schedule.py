@@ -156,8 +156,8 @@ class Bound:
     schedules of enough chunks are known to come as near to as one likes (None: not known).
     ``rs_ag``: what an optimal reduce-scatter with an optimal all-gather takes, in seconds a byte
     (all-reduce alone). ``latency``: seconds that so many steps take, however little they carry.
-    ``forwarding``: the bound where switches only forward (None where that
-    changes nothing).
+    ``hurried``: the budget ended before all was tried that may better the bound.
+    ``forwarding``: the bound where switches only forward (None where that changes nothing).
     """
 
     steps: int
@@ -169,6 +169,7 @@ class Bound:
     rs_ag: Fraction | None = None
     forwarding: Bound | None = None
     latency: Fraction = Fraction(0)
+    hurried: bool = False
 
     def at(self, size: int) -> Fraction:
         """Seconds that a synchronous schedule takes at least for ``size`` bytes."""

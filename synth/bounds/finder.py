@@ -43,7 +43,8 @@ def bound(problem: Problem, *, budget: float | None = None) -> Bound:
     finder = _Finder(problem, demands, clock)
     found = finder.find(farthest)
     topology = problem.topology
-    found = replace(found, latency=found.steps * measure_quickest(topology))
+    quickest = measure_quickest(topology)
+    found = replace(found, latency=found.steps * quickest, hurried=not found.tight and clock.out())
     if finder.offloads and (finder.joined or demands.mixed):
         plain = replace(
             topology,

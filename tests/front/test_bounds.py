@@ -161,6 +161,12 @@ def test_a_proof_for_another_machine_is_none(
 
 
 def test_a_budget_ends_the_search_for_better_bounds(roundelay: Command) -> None:
-    record = bounds(roundelay, "mesh(12, 12)", "--collective", "all_to_all", "--budget", "1")
+    words = ("mesh(12, 12)", "--collective", "all_to_all", "--budget", "500ms")
+    record = bounds(roundelay, *words)
     assert record["algbw"] is not None
     assert record["certificate"] is not None
+    assert record["hurried"] != record["proved"]
+    done = roundelay("bounds", *words, "--show")
+    assert ("budget    over" in done.out) != ("proved    optimal" in done.out)
+    assert "distance: at least 22 steps\n  from, to: chip[" in done.out
+    assert not bounds(roundelay, "ring(4)")["hurried"]
