@@ -96,8 +96,8 @@ def _between(
     if topology.switches:
         return network.cut(side, every - side)[0]
     return sum(
-        network.rooms[2 * k]
-        for k, link in enumerate(topology.links)
+        capacity
+        for link, capacity in zip(topology.links, network.capacities, strict=True)
         if link.src in side and link.dst not in side
     )
 
@@ -157,7 +157,7 @@ def _bettered(network: Network, topology: Topology, half: Half) -> Half:
     """Exchange the best two ranks as long as that makes the capacity less; without switches."""
     value, side, inward = half
     every = frozenset(range(len(topology.ranks)))
-    room = {(link.src, link.dst): network.rooms[2 * k] for k, link in enumerate(topology.links)}
+    room = {(k.src, k.dst): c for k, c in zip(topology.links, network.capacities, strict=True)}
     sender = set(every - side if inward else side)
     while True:
         gain = _gains(room, sender, every)
