@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from roundelay.dsl.model import Apply, Count, Made, Number, Variable
+from roundelay.dsl.model import CONDITIONS, LOGIC, Apply, Count, Made, Number, Variable
 
 from .artifact import Artifact
 from .elements import ELEMENTS
 from .fused import Operand
-from .operators import COMPARISONS, LOGIC, argument_kinds
+from .operators import argument_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -151,7 +151,7 @@ class Spelling:
                 return self.speller.count(context)
             case Variable() | Made():
                 return self.speller.name(expression)
-            case _ if _is_condition(expression):
+            case Apply(function) if function in CONDITIONS:
                 return self.speller.truth(self.condition(expression, context), context)
             case Apply("where", (condition, *_)):
                 kinds = argument_kinds(expression, self.element, context)
@@ -164,15 +164,13 @@ class Spelling:
 
     def condition(self, expression: Expression, context: Element) -> str:
         """An expression of which no more is asked than whether it is 0."""
-        if not isinstance(expression, Apply) or not _is_condition(expression):
+        if known := self.known.get((expression, context.name)):
+            return f"rl_true({known})"
+        if not isinstance(expression, Apply) or expression.function not in CONDITIONS:
             return f"rl_true({self.value(expression, context)})"
         kinds = argument_kinds(expression, self.element, context)
         spell = self.condition if expression.function in LOGIC else self.value
         return f"rl_{expression.function}({', '.join(map(spell, expression.arguments, kinds))})"
-
-
-def _is_condition(expression: Apply) -> bool:
-    return expression.function in COMPARISONS or expression.function in LOGIC
 
 
 def fold_line(line: str, width: int = 98) -> list[str]:

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from roundelay.dsl.model import Apply, Count, Made, Number, Variable
+from roundelay.dsl.model import (
+    COMPARISONS,
+    CONDITIONS,
+    LOGIC,
+    Apply,
+    Count,
+    Made,
+    Number,
+    Variable,
+)
 
-from .operators import COMPARISONS, LOGIC, argument_kinds, is_wide
+from .operators import argument_kinds, is_wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +82,7 @@ def div_{name}(x, y):
     if {minus_one}:
         return {kind}({kind}(0) - x)
     floor = {kind}(x // y)
-    up = (x < {kind}(0)) != (y < {kind}(0)) and {kind}(floor * y) != x
+    up = (x < {kind}(0)) != (y < {kind}(0)) and {kind}({product}) != x
     return {kind}(floor + {kind}(1)) if up else floor
 ''',
 }
@@ -89,12 +98,22 @@ def spell_constant(value: float, kind: Element) -> str:
     return f"{name}({shown})"
 
 
+def _arithmetic(sign: str, x: str, y: str, kind: Element) -> str:
+    """A sum, difference or product. Numba takes for granted that signed ones of 64 bits never
+    overflow, and LLVM draws its conclusions: unsigned ones wrap, to the same bits.
+    """
+    if kind.name == "i64":
+        x, y = f"np.uint64({x})", f"np.uint64({y})"
+    return f"{x} {sign} {y}"
+
+
 class Lines:
     """Assignments to names ``prefix0``, ``prefix1``, …, each text once."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.names: dict[str, str] = {}
+        self.taken = 0
 
     def hold(self, text: str) -> str:
         """A name of the text's value."""
@@ -105,8 +124,6 @@ class Lines:
         fresh = [f"{name} = {text}" for text, name in self.names.items()]
         taken, self.taken = self.taken, len(fresh)
         return fresh[taken:]
-
-    taken = 0
 
 
 class Speller:
@@ -136,7 +153,7 @@ class Speller:
                 return spell_constant(int(value) if context.exact else float(value), context)
             case Count():
                 return self.outer.hold(f"np.{context.dtype.name}(n)")
-            case Apply(function) if function in COMPARISONS or function in LOGIC:
+            case Apply(function) if function in CONDITIONS:
                 yes, no = spell_constant(1, context), spell_constant(0, context)
                 truth = self.truth(expression, context)
                 return self.lines(expression).hold(f"{yes} if {truth} else {no}")
@@ -184,9 +201,10 @@ class Speller:
         match function:
             case "abs":
                 return parts[0] if kind.dtype.kind == "u" else f"abs({parts[0]})"
+            case "neg" if kind.exact:
+                return _arithmetic("-", spell_constant(0, kind), parts[0], kind)
             case "neg":
-                zero = f"{spell_constant(0, kind)} " if kind.exact else ""
-                return f"{zero}-{' ' if zero else ''}{parts[0]}"
+                return f"-{parts[0]}"
             case "inv":
                 return f"~{parts[0]}"
             case _ if function in _NUMPY:
@@ -196,7 +214,7 @@ class Speller:
             case _ if function in _HELPERS:
                 return f"{self._helper(function, kind)}({listed})"
             case _:
-                return f"{parts[0]} {_SIGNS[function]} {parts[1]}"
+                return _arithmetic(_SIGNS[function], parts[0], parts[1], kind)
 
     def _helper(self, function: str, kind: Element) -> str:
         bits = kind.bytes * 8
@@ -208,6 +226,7 @@ class Speller:
             inside=f"{name}(0) <= y and y < {name}({bits})" if signed else f"y < {name}({bits})",
             sign="-1 if x < 0 else 0" if signed else "0",
             minus_one=f"y == {name}(-1)" if signed else "False",
+            product=_arithmetic("*", "floor", "y", kind),
         )
         called = text.partition("def ")[2].partition("(")[0]
         self.helpers[called] = text

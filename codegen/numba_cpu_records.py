@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from roundelay.dsl.model import Variable
 
 from .fused import Operand
+from .gpu_text import field_offsets
 from .numba_cpu_expressions import Lines, Speller
 from .numba_cpu_support import POINTER, is_converted, spell_conversions
 from .numba_cpu_text import TILE_BYTES
@@ -92,7 +93,7 @@ def _spell_access(own: Element) -> str:
 
 
 def _function(name: str, values: str, body: Body, element: Element, helpers: dict[str, str]) -> str:
-    offsets = [element.dtype.fields[field.name][1] for field in element.fields]  # type: ignore[index]
+    offsets = [offset for _, offset in field_offsets(element)]
     own = field_elements(element)
 
     def at(base: str, field: int) -> str:

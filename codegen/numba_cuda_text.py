@@ -146,7 +146,7 @@ def rl_div(a, b):  # toward zero; by zero 0
     if b == -1:
         return rl_neg(a)
     down = rl_wrap(a // b)
-    short = (a < 0) != (b < 0) and rl_wrap(down * b) != a
+    short = (a < 0) != (b < 0) and rl_mul(down, b) != a
     return rl_wrap(down + 1) if short else down
 """
 
@@ -155,11 +155,13 @@ def _integer_functions(element: Element) -> dict[str, str]:
     bits, signed = 8 * element.bytes, element.dtype.kind == "i"
     inside = f"0 <= b < {bits}" if signed else f"b < {bits}"
     wrapped = {"add": "+", "sub": "-", "mul": "*", "band": "&", "bor": "|", "bxor": "^"}
+    # Numba takes for granted that signed 64 bits never overflow; unsigned ones wrap.
+    a, b, zero = ("rl_bits(a)", "rl_bits(b)", "rl_bits(0)") if bits == 64 else ("a", "b", "0")
     made = {
-        f"rl_{name}": _function(f"rl_{name}", "a, b", f"rl_wrap(a {sign} b)")
+        f"rl_{name}": _function(f"rl_{name}", "a, b", f"rl_wrap({a} {sign} {b})")
         for name, sign in wrapped.items()
     }
-    made["rl_neg"] = _function("rl_neg", "a", "rl_wrap(-a)")
+    made["rl_neg"] = _function("rl_neg", "a", f"rl_wrap({zero} - {a})")
     made["rl_inv"] = _function("rl_inv", "a", "rl_wrap(~a)")
     made["rl_abs"] = _function("rl_abs", "a", "rl_neg(a) if a < 0 else a" if signed else "a")
     left = f"rl_wrap(a << b) if {inside} else rl_wrap(0)"

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from roundelay.dsl.model import Apply, Count, Made, Number, Variable
+from roundelay.dsl.model import (
+    COMPARISONS,
+    CONDITIONS,
+    LOGIC,
+    ON_FLOATS,
+    ON_INTEGERS,
+    Apply,
+    Count,
+    Made,
+    Number,
+    Variable,
+)
 from roundelay.dsl.source import UnsupportedError
 
 from .elements import ELEMENTS
@@ -24,14 +35,6 @@ if TYPE_CHECKING:
 
     from .elements import Element
 
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-"""Functions that compare two numbers of one kind, and give 1 or 0 in any kind."""
-
-LOGIC = ("and", "or", "not")
-"""Functions of truth values: each argument may be of another kind."""
-
-_ON_FLOATS = ("exp", "log", "logaddexp", "sqrt")
-_ON_INTEGERS = ("band", "bor", "bxor", "inv", "shl", "shr")
 _COMMUTING = ("add", "mul", "band", "bor", "bxor")
 
 
@@ -70,8 +73,7 @@ def find_kind(expression: Expression, element: Element) -> Element | None:
         case Apply("where", (_, yes, no)):
             return _common((yes, no), element)
         case Apply(function, arguments):
-            truth = function in COMPARISONS or function in LOGIC
-            return None if truth else _common(arguments, element)
+            return None if function in CONDITIONS else _common(arguments, element)
 
 
 def argument_kinds(expression: Apply, element: Element, context: Element) -> tuple[Element, ...]:
@@ -162,7 +164,7 @@ def _require_body(operator: Operator, body: Body, element: Element) -> None:
         match part:
             case Apply("div") if kind.exact and body is not operator.finish:
                 raise _misses(operator, "div", kind)
-            case Apply(function) if function in (_ON_FLOATS if kind.exact else _ON_INTEGERS):
+            case Apply(function) if function in (ON_FLOATS if kind.exact else ON_INTEGERS):
                 raise _misses(operator, function, kind)
             case Number(value):
                 _require_constant(operator, value, kind)

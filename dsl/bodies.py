@@ -24,7 +24,7 @@ SIZE = 100
 ALL = 500
 """Most parts of all fields together."""
 
-FUNCTIONS: dict[str, int] = {
+FUNCTIONS: dict[Function, int] = {
     "abs": 1,
     "exp": 1,
     "log": 1,
@@ -36,10 +36,7 @@ FUNCTIONS: dict[str, int] = {
 }
 """Functions of an operator's body, and how many arguments each takes."""
 
-_CALLS: dict[str, Function] = {
-    "abs": "abs", "exp": "exp", "log": "log", "logaddexp": "logaddexp", "max": "max",
-    "min": "min", "sqrt": "sqrt", "where": "where",
-}  # fmt: skip
+_CALLS: dict[str, Function] = {name: name for name in FUNCTIONS}
 _UNARY: dict[str, Function] = {"-": "neg", "not": "not", "~": "inv"}
 _BINARY: dict[str, Function] = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "&": "band", "|": "bor", "^": "bxor",
@@ -223,10 +220,11 @@ class _Reader:
         return model.Number(Fraction(0))
 
     def _call(self, node: syntax.Apply) -> Expression:
-        name = node.function.text
+        name = _CALLS.get(node.function.text)
         parts = tuple(map(self.convert, node.arguments))
-        if name not in FUNCTIONS:
-            self.report.add(unknown("function", name, node.function.span, FUNCTIONS))
+        if name is None:
+            word = node.function
+            self.report.add(unknown("function", word.text, word.span, FUNCTIONS))
         elif len(parts) != FUNCTIONS[name]:
             self.report.blame(
                 f"wrong number of arguments for {name}: {len(parts)}",
@@ -234,7 +232,7 @@ class _Reader:
                 "a condition and two values" if name == "where" else str(FUNCTIONS[name]),
             )
         else:
-            return model.Apply(_CALLS[name], parts)
+            return model.Apply(name, parts)
         return model.Number(Fraction(0))
 
     def _name(self, node: syntax.Name) -> Expression:

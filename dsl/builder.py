@@ -177,9 +177,7 @@ class Builder(Transformer[Any, syntax.Document]):
         name, *indices = children
         return syntax.Item(_name(name), tuple(indices[:-1]), _over(name, children[-1]))
 
-    def everyone_of(self, children: Children) -> syntax.Item:
-        """RANKS with an index, behind a part."""
-        return self.item(children)
+    everyone_of = item  # RANKS with an index, behind a part.
 
     def link(self, children: Children) -> syntax.Link:
         """Two nodes and what joins them."""

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from .faults import Report
 
 CHUNK = "c"
+"""What an index is called that counts chunks."""
 RANKS = "n"
+"""What the number of ranks is called."""
 _RESERVED = (CHUNK, RANKS)
 S = TypeVar("S", syntax.Given, syntax.Busbw)
 
@@ -52,11 +54,10 @@ def check_collective(declaration: syntax.Collective, report: Report) -> None:
         _check_family(given.item, given.loops, given.guard, numbers, report)
     for want in wants:
         if want.item.name.text != wants[0].item.name.text:
-            line, column = want.span.source.place(wants[0].span.start)
             report.blame(
                 f"a second name for what is wanted: {want.item.name.text!r}",
                 want.item.name.span,
-                f"{wants[0].item.name.text!r}, as at {line}:{column}",
+                f"{wants[0].item.name.text!r}, as at {wants[0].span.place}",
                 "tell wanted values apart by an index",
             )
         _check_want(want, given, parameters, numbers, report)
@@ -66,9 +67,8 @@ def _only(declaration: syntax.Collective, kind: type[S], report: Report) -> S | 
     """The statement of a kind that may stand once; the others are blamed."""
     found = [each for each in declaration.statements if isinstance(each, kind)]
     for each in found[1:]:
-        line, column = each.span.source.place(found[0].span.start)
-        word = kind.__name__.lower()
-        report.blame(f"a second {word!r}", each.span, f"one; the first stands at {line}:{column}")
+        word, first = kind.__name__.lower(), found[0].span
+        report.blame(f"a second {word!r}", each.span, f"one; the first stands at {first.place}")
     return found[0] if found else None
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .intervals import Interval, UndefinedError, compare, compute
-from .kinds import COMPARISONS, FLOATS, LOGIC, limits, type_body, width
-from .model import Apply, Count, Made, Number, Variable
+from .kinds import FLOATS, limits, type_body, width
+from .model import COMPARISONS, LOGIC, Apply, Count, Made, Number, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -74,3 +74,9 @@ def unknown(kind: str, word: str, span: Span, known: Iterable[str]) -> Fault:
         f"one of {shown}" if names else f"a {kind} that is declared; there is none",
         nearest(word, names),
     )
+
+
+def unknown_error(kind: str, word: str, span: Span, known: Iterable[str]) -> BlamedError:
+    """What to raise for such a name."""
+    fault = unknown(kind, word, span, known)
+    return BlamedError(fault.message, span, fault.expected, fault.remedy)

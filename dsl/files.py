@@ -53,6 +53,16 @@ def read_source(path: Path, root: Path | None = None) -> Source:
     return Source(name, text, path, (root or path.parent).resolve())
 
 
+def read_named(path: Path, named: syntax.Text, report: Report) -> Source | None:
+    """The file that a text names, found at ``path``; None, and faults at the name."""
+    try:
+        return read_source(path, named.span.source.root)
+    except InputError as error:
+        for fault in error.faults:
+            report.blame(fault.message, named.span, fault.expected, fault.remedy)
+        return None
+
+
 def _similar(path: Path, but: str = "") -> str:
     """The file beside a missing one whose name is nearest, endings aside; never that called so."""
     try:

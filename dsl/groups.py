@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import syntax
+from .collective_checks import RANKS
 from .faults import BlamedError
 from .loops import Allowance, Loops
 from .names import check_expression, check_loops
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from .faults import Report
     from .values import Scope
-
-RANKS = "n"
 
 
 def check_groups(groups: syntax.Groups, names: Collection[str], report: Report) -> None:

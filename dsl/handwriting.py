@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from . import syntax
 from .algebra import as_call
 from .calls import match_arguments, parameter_values, pass_on
-from .collective_checks import operators_of
+from .collective_checks import RANKS, operators_of
 from .faults import Report
 from .groups import check_groups
 from .model import Limits, Problem
-from .schedules import RANKS, build_handwritten, check_schedule
+from .schedules import build_handwritten, check_schedule
 
 if TYPE_CHECKING:
     from .machines import Built

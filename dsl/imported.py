@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from importlib import import_module
+from math import prod
 from typing import TYPE_CHECKING
 
 from . import drafts
 from .drafts import Draft
 from .faults import BlamedError, unknown
-from .files import read_source, resolve_path
+from .files import read_named, resolve_path
+from .indices import flat
 from .layout import Group, Layout
 from .model import Link, Rank, Switch
 from .readers.table import READERS, Speed
-from .source import InputError
 from .speeds import read_bandwidth, read_latency
 
 if TYPE_CHECKING:
@@ -41,11 +42,8 @@ def draw_imported(
     speeds = _speeds(declaration, report)
     if path is None or len(report.faults) > before:
         return None
-    try:
-        source = read_source(path, declaration.span.source.root)
-    except InputError as error:
-        for fault in error.faults:
-            report.blame(fault.message, declaration.path.span, fault.expected, fault.remedy)
+    source = read_named(path, declaration.path, report)
+    if source is None:
         return None
     module, function = READERS[name.text].split(":")
     drawn: Drawn | None = getattr(import_module(module), function)(source, speeds, report)
@@ -113,12 +111,7 @@ def _members(called: list[str]) -> dict[str, Group | Instances]:
 
 
 def _numbers(shape: tuple[int, ...], at: dict[tuple[int, ...], int]) -> list[int]:
-    numbers = [-1]
-    for size in shape:
-        numbers *= size
+    numbers = [-1] * prod(shape)
     for place, number in at.items():
-        position = 0
-        for index, size in zip(place, shape, strict=True):
-            position = position * size + index
-        numbers[position] = number
+        numbers[flat(place, shape)] = number
     return numbers

@@ -34,6 +34,14 @@ def names(name: str, shape: tuple[int, ...]) -> list[str]:
     return [f"{name}[{', '.join(map(str, place))}]" for place in places]
 
 
+def flat(place: Sequence[int], shape: Sequence[int]) -> int:
+    """The number of a place in a group of this shape; the last index runs fastest."""
+    number = 0
+    for index, size in zip(place, shape, strict=True):
+        number = number * size + index
+    return number
+
+
 def _example(name: str, indices: int) -> str:
     return f"{name}[{', '.join('0' * indices)}]" if indices else name
 
@@ -86,10 +94,8 @@ def position(item: syntax.Item, shape: tuple[int, ...], scope: Mapping[str, Valu
     """Which of a group's nodes the indices mean, counted from 0; raises ``BlamedError``."""
     if len(item.indices) != len(shape):
         raise BlamedError(*arity_fault(item, len(shape)))
-    number = 0
-    for index, size in zip(item.indices, shape, strict=True):
-        number = number * size + _index(item, index, size, scope)
-    return number
+    pairs = zip(item.indices, shape, strict=True)
+    return flat([_index(item, index, size, scope) for index, size in pairs], shape)
 
 
 def _index(
@@ -124,10 +130,7 @@ def positions(
     else:
         raise BlamedError(*arity_fault(item, len(shape)))
     for place in product(*axes):
-        number = 0
-        for at, size in zip(place, shape, strict=True):
-            number = number * size + at
-        yield number
+        yield flat(place, shape)
 
 
 def _axis(

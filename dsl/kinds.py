@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from .model import Apply, Made, Number, Variable
+from .model import (
+    CONDITIONS,
+    LOGIC,
+    ON_FLOATS,
+    ON_INTEGERS,
+    Apply,
+    Made,
+    Number,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,11 +29,6 @@ if TYPE_CHECKING:
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("i8", "u8", "i32", "u32", "i64", "u64")
-
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-LOGIC = ("and", "or", "not")
-ON_INTEGERS = ("band", "bor", "bxor", "inv", "shl", "shr")
-ON_FLOATS = ("exp", "log", "logaddexp", "sqrt")
 
 _LARGEST = {
     "f32": Fraction((2**24 - 1) * 2 ** (127 - 23)),
@@ -88,8 +92,7 @@ def _typed(node: Expression, fields: Sequence[str], context: str) -> Part:
     else:
         wanted = [next(filter(None, kinds), context)] * len(kinds)
     parts = tuple(_typed(a, fields, kind) for a, kind in zip(arguments, wanted, strict=True))
-    truth = node.function in COMPARISONS or node.function in LOGIC
-    return Part(node, context if truth else wanted[-1], parts)
+    return Part(node, context if node.function in CONDITIONS else wanted[-1], parts)
 
 
 def _own(node: Expression, fields: Sequence[str]) -> str | None:
@@ -97,7 +100,7 @@ def _own(node: Expression, fields: Sequence[str]) -> str | None:
     match node:
         case Variable(_, field) | Made(field):
             return fields[field]
-        case Apply(function, arguments) if function not in COMPARISONS and function not in LOGIC:
+        case Apply(function, arguments) if function not in CONDITIONS:
             values = arguments[1:] if function == "where" else arguments
             return next(filter(None, (_own(value, fields) for value in values)), None)
         case _:

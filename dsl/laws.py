@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 from .counterexamples import Failure, distinct, word_failure
 from .evaluation import compile_body, convert
 from .intervals import UndefinedError, known
-from .kinds import INTEGERS, ON_FLOATS, ON_INTEGERS, constants, holds, uses
+from .kinds import INTEGERS, constants, holds, uses
+from .model import ON_FLOATS, ON_INTEGERS
 from .points import triples
 
 if TYPE_CHECKING:
@@ -57,14 +58,6 @@ def tested(operator: Operator) -> tuple[tuple[Law, str, int], ...]:
     return tuple((trial.law, how, trial.samples) for trial in _examine(operator))
 
 
-def apply_operator(operator: Operator, left: Record, right: Record, element: str = "f64") -> Record:
-    """The operator's value, floats taken as reals; plain numbers are of type ``element``.
-
-    Raises ``UndefinedError`` where it has none.
-    """
-    return compile_body(operator.body, _fields(operator, element))((left, right))
-
-
 def undefined(operator: Operator) -> bool:
     """Whether the operator has no value anywhere."""
     return any(trial.failure is not None and trial.failure.nowhere for trial in _examine(operator))
@@ -74,24 +67,15 @@ def find_undefined(operator: Operator, mapping: Body) -> str:
     """Why an operator's ``prepare`` or ``finish`` has no value anywhere; nothing if it has some."""
     reason = ""
     for fields in _domains(operator):
-        compiled = compile_body(mapping, fields)
-        for x, _, _ in islice(triples(operator, fields), _FIRST):
-            try:
-                compiled((x,), 2)
-            except UndefinedError as error:
-                reason = reason or str(error)
-            else:
-                return ""
+        values = ((x,) for x, _, _ in islice(triples(operator, fields), _FIRST))
+        why = _nowhere(compile_body(mapping, fields), values)
+        if not why:
+            return ""
+        reason = reason or why
     return reason
 
 
 # --------------------------------------------------------------------------------- trials
-
-
-def _fields(operator: Operator, element: str) -> tuple[str, ...]:
-    if operator.struct is None:
-        return (element,)
-    return tuple(field.element for field in operator.struct.fields)
 
 
 def _domains(operator: Operator) -> list[tuple[str, ...]]:
@@ -101,8 +85,10 @@ def _domains(operator: Operator) -> list[tuple[str, ...]]:
     obey what they obey on whole numbers.
     """
     bodies = [body for body in (operator.body, operator.prepare, operator.finish) if body]
-    if operator.struct is not None or not any(uses(body, ON_INTEGERS) for body in bodies):
-        return [_fields(operator, "f64")]
+    if operator.struct is not None:
+        return [tuple(field.element for field in operator.struct.fields)]
+    if not any(uses(body, ON_INTEGERS) for body in bodies):
+        return [("f64",)]
     numbers = [number for body in bodies for number in constants(body)]
     return [(each,) for each in INTEGERS if all(holds(each, number) for number in numbers)]
 
@@ -130,7 +116,7 @@ def _try_all(operator: Operator, fields: tuple[str, ...]) -> Iterator[Trial]:
     def combine(x: Record, y: Record) -> Record:
         return compiled((x, y))
 
-    reason = _nowhere(compiled, points)
+    reason = _nowhere(compiled, (point[:2] for point in points))
     if reason:
         words = f"it has no value anywhere ({reason})"
         yield Trial("associative", 0, Failure(reason=words, nowhere=True))
@@ -196,12 +182,12 @@ def _try(
     return Trial(law, samples, None)
 
 
-def _nowhere(compiled: Compiled, points: Iterable[Triple]) -> str:
-    """Why a body has no value anywhere; nothing if it has some."""
+def _nowhere(compiled: Compiled, inputs: Iterable[tuple[Record, ...]]) -> str:
+    """Why a body has no value on any of its inputs; nothing if it has some."""
     reason = ""
-    for x, y, _ in points:
+    for each in inputs:
         try:
-            compiled((x, y))
+            compiled(each, 2)  # A ``finish`` is told of two values.
         except UndefinedError as error:
             reason = reason or str(error)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .faults import BlamedError, unknown
+from .faults import BlamedError, unknown_error
 from .indices import check_last, items_of, over, position, positions, whole_part
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ class Layout:
     def _member(self, item: syntax.Item) -> Group | Instances:
         member = self.members.get(item.name.text)
         if member is None:
-            fault = unknown("node", item.name.text, item.name.span, self.members)
-            raise BlamedError(fault.message, item.name.span, fault.expected, fault.remedy)
+            raise unknown_error("node", item.name.text, item.name.span, self.members)
         return member
 
     def _now(self, number: int, items: tuple[syntax.Item, ...]) -> int:

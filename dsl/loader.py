@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Module", "by_hand", "collectives", "load", "machines", "on_file", "on_source", "parameters",
-    "problem", "read_source", "schedules", "show", "warn",
+    "problem", "read_source", "schedules", "show",
 ]  # fmt: skip
 
 _COMMAND = "command line"
@@ -48,18 +48,20 @@ class Module:
 
 
 @at_rest()
-def load(source: Source) -> Module:
-    """What a text means; raises ``InputError`` with all its faults."""
-    return _module(_resolved(source))
+def load(source: Source, *, wary: bool = False) -> Module:
+    """What a text means; raises ``InputError`` with all its faults.
 
-
-@at_rest()
-def warn(source: Source, module: Module) -> tuple[Fault, ...]:
-    """What is legal but odd in a text, in the order of its places; its own warnings first."""
-    document = recover(source).document
-    odd = [*odd_text(document), *(each for t in module.topologies for each in odd_machine(t))]
+    ``wary``: behind its other warnings stands what is legal but odd, in the order of its places.
+    """
+    recovered = recover(source)
+    module = _module(_resolved(source, recovered))
+    if not wary:
+        return module
+    odd = odd_text(recovered.document)
+    for topology in module.topologies:
+        odd += odd_machine(topology)
     own = [each for each in odd if each.span is None or each.span.source == source]
-    return (*module.warnings, *InputError(*own).faults)
+    return replace(module, warnings=(*module.warnings, *InputError(*own).faults))
 
 
 @at_rest()
@@ -123,10 +125,9 @@ def by_hand(
     if resolver.report.faults or not isinstance(declaration, syntax.Schedule):
         raise InputError(*resolver.report.faults)
     known = [each.name.text for each in declaration.parameters]
-    given = {each.name.text for each in call.arguments if each.name is not None}
+    given = [each.name.text for each in call.arguments if each.name is not None]
+    given += known[: len(call.arguments) - len(given)]
     stands = declaration.topology.name.text
-    positional = len(call.arguments) - len(given)
-    given |= set(known[:positional])
     if machine is None and source is not None and stands in known and stands not in given:
         machine = _last_topology(source, _module(resolver)).name
     if machine is not None and stands not in known:
@@ -141,33 +142,27 @@ def by_hand(
     for name, text in ((stands, machine), ("op", op)):
         if text is None:
             continue
+        what = f"schedule {call.name.text!r}"
         if name in given:
-            raise InputError(
-                Fault(f"two values for {name!r} of schedule {call.name.text!r}", None, "one")
-            )
+            raise InputError(Fault(f"two values for {name!r} of {what}", None, "one"))
         if name not in known:
-            raise InputError(
-                Fault(
-                    f"schedule {call.name.text!r} takes no {name}", None, "", f"leave --{name} out"
-                )
-            )
-        value = _expression(text)
-        label = syntax.Name(name, value.span)
-        argument = syntax.Argument(label, value, value.span)
-        call = replace(call, arguments=(*call.arguments, argument))
+            raise InputError(Fault(f"{what} takes no {name}", None, "", f"leave --{name} out"))
+        call = _with_argument(call, name, text)
     made = resolve_schedule(resolver, call)
     if resolver.report.faults or made is None:
         raise InputError(*resolver.report.faults)
     return made
 
 
-def _expression(text: str) -> syntax.Expression:
-    """An argument as a command line has it."""
+def _with_argument(call: syntax.Call, name: str, text: str) -> syntax.Call:
+    """A call with one argument more, which a command line has as a text."""
     source = Source(_COMMAND, f"value({text})")
-    call = parse_call(source)
-    if len(call.arguments) != 1 or call.arguments[0].name is not None:
+    arguments = parse_call(source).arguments
+    if len(arguments) != 1 or arguments[0].name is not None:
         raise InputError(Fault("not one value", Span(source, 6, 6 + len(text)), "one value"))
-    return call.arguments[0].value
+    value = arguments[0].value
+    argument = syntax.Argument(syntax.Name(name, value.span), value, value.span)
+    return replace(call, arguments=(*call.arguments, argument))
 
 
 @at_rest()
@@ -234,8 +229,9 @@ def _bare() -> Resolver:
     return Resolver(Scopes(Source(_COMMAND, ""), report), report)
 
 
-def _resolved(source: Source) -> Resolver:
-    recovered = recover(source)
+def _resolved(source: Source, recovered: Recovered | None = None) -> Resolver:
+    """A text and its names; ``recovered`` is what was read of it, if that was done already."""
+    recovered = recovered or recover(source)
     report = Report()
     for fault in recovered.faults:
         report.add(fault)

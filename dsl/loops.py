@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from . import syntax
-from .faults import BlamedError, LimitError, unknown
+from .faults import BlamedError, LimitError, unknown_error
 from .values import condition, evaluate, whole
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ class Loops:
             return self.ranks
         count = self.parts.get(domain.part.text)
         if count is None:
-            fault = unknown("part", domain.part.text, domain.part.span, self.parts)
-            raise BlamedError(fault.message, domain.part.span, fault.expected, fault.remedy)
+            raise unknown_error("part", domain.part.text, domain.part.span, self.parts)
         return count
 
     def each(self, scope: Scope, act: Callable[[Scope], Iterable[Fault]], report: Report) -> None:

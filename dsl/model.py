@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, overload
 
+from .units import show
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -142,6 +144,14 @@ Function = Literal[
 ``where`` takes a condition and two values. Bit operations exist on integers alone, ``div``,
 ``exp``, ``log``, ``logaddexp`` and ``sqrt`` on floats alone."""
 
+COMPARISONS: tuple[Function, ...] = ("lt", "le", "gt", "ge", "eq", "ne")
+LOGIC: tuple[Function, ...] = ("and", "or", "not")
+"""Functions of truth values: each argument may be of another type."""
+CONDITIONS = (*COMPARISONS, *LOGIC)
+"""Functions that give 1 or 0, of whatever type is wanted."""
+ON_INTEGERS: tuple[Function, ...] = ("band", "bor", "bxor", "inv", "shl", "shr")
+ON_FLOATS: tuple[Function, ...] = ("exp", "log", "logaddexp", "sqrt")
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
@@ -232,17 +242,8 @@ class Operator:
 
     def __str__(self) -> str:
         """As a call: ``sum``, ``premulsum(0.5)``."""
-        shown = ", ".join(map(_decimal, self.arguments))
+        shown = ", ".join(map(show, self.arguments))
         return f"{self.name}({shown})" if shown else self.name
-
-
-def _decimal(value: Fraction) -> str:
-    """Decimal digits where they are exact and few, else a quotient."""
-    for places in range(13):
-        scaled = value * 10**places
-        if scaled.denominator == 1:
-            return f"{scaled.numerator / 10**places:.{places}f}" if places else str(scaled)
-    return f"{value.numerator} / {value.denominator}"
 
 
 # --------------------------------------------------------------------------------- collectives

@@ -70,11 +70,10 @@ def _declare(group: syntax.Item, part: bool, groups: Groups, report: Report) -> 
     name = group.name
     if name.text in groups:
         first = groups[name.text][0].span
-        line, column = first.source.place(first.start)
         report.blame(
             f"{name.text!r} is declared twice",
             name.span,
-            f"one declaration; the first stands at {line}:{column}",
+            f"one declaration; the first stands at {first.place}",
         )
     groups.setdefault(name.text, (group, part))
 
@@ -106,11 +105,10 @@ def _check_imported(declaration: syntax.Imported, report: Report) -> None:
     for speed in declaration.speeds:
         known = first.setdefault(speed.kind.text, speed)
         if known is not speed:
-            line, column = known.span.source.place(known.span.start)
             report.blame(
                 f"the speed of {speed.kind.text!r} is said twice",
                 speed.span,
-                f"one; the first stands at {line}:{column}",
+                f"one; the first stands at {known.span.place}",
             )
         for value in (speed.bandwidth, speed.latency):
             if value is not None:

@@ -70,7 +70,7 @@ def _alike(link: Link, back: Link | None) -> bool:
 
 def _capacity(link: Link) -> str:
     times = f"x{link.count} at " if link.count > 1 else ""
-    return times + show(Quantity(link.bandwidth, BANDWIDTH))
+    return times + _rate(link.bandwidth)
 
 
 def _by_statement(links: Iterable[Link]) -> Iterator[tuple[list[Link], Span | None]]:
@@ -122,9 +122,9 @@ def _rate(rate: Fraction) -> str:
 def _odd_speeds(topology: Topology) -> Iterator[Fault]:
     slow_or_fast = (link for link in topology.links if not _SLOWEST <= link.bandwidth <= _FASTEST)
     for (first, *_), span in _by_statement(slow_or_fast):
-        shown = show(Quantity(first.bandwidth, BANDWIDTH))
+        message = f"a link of {_rate(first.bandwidth)}"
         expected = "a bandwidth between 1 MB/s and 100 TB/s"
-        yield _fault(topology, f"a link of {shown}", span, expected, "check the unit")
+        yield _fault(topology, message, span, expected, "check the unit")
     late = (link for link in topology.links if link.latency > _LONGEST)
     for (first, *_), span in _by_statement(late):
         shown = show(Quantity(first.latency, TIME))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .kinds import INTEGERS, ON_FLOATS, ON_INTEGERS, holds, walk
-from .model import Apply, Number
+from .kinds import INTEGERS, holds, walk
+from .model import ON_FLOATS, ON_INTEGERS, Apply, Number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from . import syntax
 from .faults import BlamedError, unknown
 from .model import ELEMENT_NAMES, Limits, Objective
+from .source import Span
 from .units import DATA, TIME
 from .values import number, quantity, whole
 
@@ -36,15 +37,13 @@ def build_limits(
     for option in plan.options:
         name = _name(option)
         if name in first and name != "forbid":
-            line, column = option.span.source.place(first[name].span.start)
-            report.blame(
-                f"option {name!r} twice", option.span, f"once; it stands at {line}:{column}"
-            )
+            place = first[name].span.place
+            report.blame(f"option {name!r} twice", option.span, f"once; it stands at {place}")
         first.setdefault(name, option)
     what = first.get("synthesize") or first.get("run")
     if what is None and not partial:
-        head = plan.span
-        head = type(head)(head.source, head.start, head.start + len("plan"))
+        start = plan.span.start
+        head = Span(plan.span.source, start, start + len("plan"))
         report.blame(
             "a plan without 'synthesize' or 'run'" if plan.options else "an empty plan",
             head,
@@ -185,7 +184,7 @@ def settle_element(
         report.blame(
             f"element {name.text} with an operator on {struct.name}",
             name.span,
-            f"{struct.name}",
+            struct.name,
             "leave the element out: the operator says it",
         )
     elif struct is None and name.text in structs and name.text not in ELEMENT_NAMES:

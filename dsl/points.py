@@ -8,8 +8,8 @@ from math import prod
 from random import Random
 from typing import TYPE_CHECKING
 
-from .kinds import FLOATS, ON_FLOATS, constants, limits, uses, walk, width
-from .model import Apply
+from .kinds import FLOATS, constants, limits, uses, walk, width
+from .model import ON_FLOATS, Apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

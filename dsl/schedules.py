@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from . import syntax
-from .faults import BlamedError, LimitError, unknown
+from .collective_checks import CHUNK, RANKS
+from .faults import BlamedError, LimitError, unknown_error
 from .loops import Allowance, Loops
 from .model import Handwritten, Move
 from .names import check_expression, check_loops, check_parameters
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from .source import Span
     from .values import Scope
 
-CHUNK = "c"
-RANKS = "n"
 CHUNKS = 1_000_000
 """Most chunks of a schedule by hand."""
 MOVES = 1_000_000
@@ -243,8 +242,7 @@ class _Build:
         given, want = _names(self.collective)
         name = item.name.text
         if name not in (given, want):
-            fault = unknown("value", name, item.name.span, (given, want))
-            raise BlamedError(fault.message, item.name.span, fault.expected, fault.remedy)
+            raise unknown_error("value", name, item.name.span, (given, want))
         place = tuple(whole(index, scope, "an index") for index in item.indices[:-1])
         block = self._blocks.get((name, group, place))
         if block is None:

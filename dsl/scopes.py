@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from . import syntax
 from .faults import unknown
-from .files import read_source, resolve_path
+from .files import read_named, resolve_path
 from .parser import recover
-from .source import Fault, InputError
+from .source import Fault
 from .standard import names as library_names
 from .standard import standard
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .faults import Report
     from .parser import Recovered
     from .source import Source
@@ -84,12 +86,11 @@ class Scopes:
 
     def _blame_twice(self, declaration: syntax.Named, known: syntax.Named) -> None:
         kind, span = syntax.KINDS[type(declaration)], known.span
-        line, column = span.source.place(span.start)
         where = "" if span.source == declaration.span.source else f"{span.source.name}:"
         self.report.blame(
             f"{kind} {declaration.name.text!r} is declared twice",
             declaration.name.span,
-            f"one {kind} of a name; the first stands at {where}{line}:{column}",
+            f"one {kind} of a name; the first stands at {where}{span.place}",
         )
 
     def _use(self, use: syntax.Use, text: _Text, chain: tuple[str, ...]) -> None:
@@ -113,7 +114,7 @@ class Scopes:
             if len(self._files) > FILES:
                 self.report.blame("too many files", use.span, f"at most {FILES}")
                 return
-            self._files[file] = self._read(use, (*chain, file))
+            self._files[file] = self._read(use, path, (*chain, file))
         other = self._files[file]
         if other is None:
             return
@@ -121,23 +122,17 @@ class Scopes:
             known = text.used.setdefault(key, declaration)
             if known is not declaration:
                 kind, name = key
-                line, column = known.span.source.place(known.span.start)
                 self.report.blame(
                     f"{kind} {name!r} comes from two files",
                     use.span,
                     f"one {kind} of a name; another stands at {known.span.source.name}:"
-                    f"{line}:{column}",
+                    f"{known.span.place}",
                 )
         text.broken |= other.broken
 
-    def _read(self, use: syntax.Use, chain: tuple[str, ...]) -> _Text | None:
-        path = resolve_path(use.path, self.report)
-        assert path is not None
-        try:
-            source = read_source(path, use.span.source.root)
-        except InputError as error:
-            for fault in error.faults:
-                self.report.blame(fault.message, use.path.span, fault.expected, fault.remedy)
+    def _read(self, use: syntax.Use, path: Path, chain: tuple[str, ...]) -> _Text | None:
+        source = read_named(path, use.path, self.report)
+        if source is None:
             return None
         recovered = recover(source)
         for fault in recovered.faults:

@@ -47,6 +47,12 @@ class Span:
     start: int
     end: int
 
+    @property
+    def place(self) -> str:
+        """``line:column`` of its start."""
+        line, column = self.source.place(self.start)
+        return f"{line}:{column}"
+
     def to(self, other: Span) -> Span:
         """The span from the start of this one to the end of another of the same source."""
         return Span(self.source, self.start, other.end)

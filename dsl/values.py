@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from . import syntax
-from .faults import BlamedError, nearest, unknown
+from .faults import BlamedError, nearest, unknown_error
 from .units import EXAMPLES, PLAIN, UNITS, Quantity, Value, describe, dimension_of
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ def evaluate(
         try:
             return scope[expression.text]
         except KeyError:
-            fault = unknown("name", expression.text, expression.span, scope)
-            raise BlamedError(
-                fault.message, expression.span, fault.expected, fault.remedy
-            ) from None
+            raise unknown_error("name", expression.text, expression.span, scope) from None
     if isinstance(expression, syntax.Number):
         if expression.unit and expression.unit not in UNITS:
             raise BlamedError(*unit_fault(expression))
@@ -269,8 +266,7 @@ def _bits(value: Fraction | int) -> int:
 def _apply(expression: syntax.Apply, arguments: list[Value]) -> Value:
     name = expression.function.text
     if name not in FUNCTIONS:
-        fault = unknown("function", name, expression.function.span, FUNCTIONS)
-        raise BlamedError(fault.message, expression.function.span, fault.expected, fault.remedy)
+        raise unknown_error("function", name, expression.function.span, FUNCTIONS)
     if len(arguments) != FUNCTIONS[name]:
         raise BlamedError(*arity_fault(expression))
     for argument, node in zip(arguments, expression.arguments, strict=True):

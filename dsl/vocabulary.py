@@ -27,5 +27,5 @@ SOFT = frozenset(
 """Keywords where the grammar has a place for them, names everywhere else."""
 DISPENSABLE = frozenset({"LINK"})
 """Statements that a declaration can lose and still be checked."""
-OPENING = frozenset({"LPAR", "LSQB", "LBRACKET"})
-CLOSING = frozenset({"RPAR", "RPAREN", "RSQB", "RBRACKET"})
+OPENING = frozenset({"LPAR", "LBRACKET"})
+CLOSING = frozenset({"RPAREN", "RBRACKET"})

@@ -86,14 +86,13 @@ class Wiring:
         links, span = self.links, self.statement.span
         known = links.get((src, dst))
         if known is not None and known.span is not None:
-            line, column = known.span.source.place(known.span.start)
             same = known.span == span
             raise BlamedError(
                 f"duplicate link {self.called(src)} -> {self.called(dst)}",
                 span,
                 "one link from a node to another; the first "
                 + ("comes from the same statement" if same else "stands")
-                + f" at {line}:{column}",
+                + f" at {known.span.place}",
                 "write parallel links as x2",
             )
         if len(links) >= drafts.LINKS:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from .source import Fault
+from .vocabulary import CLOSING, DECLARATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,12 +40,9 @@ _WORDS = {
     "COLON": "':'",
     "LBRACE": "'{'",
     "RBRACE": "'}'",
-    "LSQB": "'['",
     "LBRACKET": "'['",
-    "RSQB": "']'",
     "RBRACKET": "']'",
     "LPAR": "'('",
-    "RPAR": "')'",
     "RPAREN": "')'",
     "COMMA": "','",
     "EQUAL": "'='",
@@ -58,8 +56,7 @@ _OPERATORS = {
     "PIPE", "CARET", "AMPERSAND", "SHIFT",
 }  # fmt: skip
 
-_DECLARATIONS = {"TOPOLOGY", "ELEMENT", "OPERATOR", "COLLECTIVE", "SCHEDULE", "PLAN", "USE"}
-_CLOSING = {"RBRACE", "RPAREN", "RPAR", "RBRACKET", "RSQB"}
+_CLOSING = CLOSING | {"RBRACE"}
 _LONGER = {"'in'": "'in place'", "'at'": "'at most'"}
 
 
@@ -84,7 +81,7 @@ def unexpected(text: str, kind: str, accepted: Iterable[str], span: Span) -> Fau
         remedy = f"did you mean {near[0]!r}"
     elif fitting > {"AT"} and not options and "IF" not in fitting:
         remedy = "give the link its bandwidth, and its latency after a comma: at 25 GB/s, 1 us"
-    elif kind in _DECLARATIONS and "RBRACE" in fitting:
+    elif kind in DECLARATIONS and "RBRACE" in fitting:
         remedy = "close the block before it with '}'"
     elif not text and fitting & _CLOSING:
         remedy = "close what is open"

@@ -138,7 +138,7 @@ def _root(topology: Topology, width: float, height: float) -> ElementTree.Elemen
             "font-size": "11",
         },
     )
-    _text_of(root, "title", f"{topology.name}", {})
+    _text_of(root, "title", topology.name, {})
     ElementTree.SubElement(root, "rect", {"width": "100%", "height": "100%", "fill": "#ffffff"})
     defs = ElementTree.SubElement(root, "defs")
     arrow = {

@@ -11,6 +11,7 @@ from roundelay.dsl.source import Fault, InputError
 from roundelay.synth.certificate_forms import from_json, to_json
 from roundelay.synth.certificates import CertificateError
 
+from .records import ratio
 from .report import collective_text, count, show_rate, show_time
 from .targets import Request
 
@@ -106,7 +107,7 @@ def bounds_json(
         "op": str(operator) if operator else None,
         "assumed": dict(problem.topology.assumed),
         "steps": limit.steps,
-        "algbw": None if algbw is None else _ratio(algbw),
+        "algbw": None if algbw is None else ratio(algbw),
         "algbw_GBps": None if algbw is None else float(algbw),
         "busbw_GBps": None if algbw is None else float(algbw * problem.collective.busbw),
         "rs_ag_algbw_GBps": float(gb / limit.rs_ag) if limit.rs_ag else None,
@@ -121,10 +122,6 @@ def bounds_json(
         "certificate": to_json(best[-1]) if best else None,
         "certificates": [to_json(certificate) for certificate in limit.certificates],
     }
-
-
-def _ratio(value: Fraction) -> str:
-    return f"{value.numerator}/{value.denominator}"
 
 
 def read_claims(file: Path, target: str | None) -> Claims:

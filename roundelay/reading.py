@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,12 +16,10 @@ from .words import Json, Target  # noqa: TC001 - typer reads the annotations whe
 
 def check(file: Annotated[str, typer.Argument(help="A .rly file")], as_json: Json = False) -> None:
     """Read a file and say what it declares, or everything that is wrong with it."""
-    from roundelay.dsl.loader import load, read_source, warn
+    from roundelay.dsl.loader import load, read_source
     from roundelay.pipeline import examine
 
-    source = read_source(Path(file))
-    module = load(source)
-    module = replace(module, warnings=warn(source, module))
+    module = load(read_source(Path(file)), wary=True)
     laws = [line for operator in module.operators for line in examine(operator)]
     if as_json:
         from roundelay.records import module_json

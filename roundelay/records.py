@@ -68,7 +68,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "reason": _reason(answer),
         "chunks": schedule.chunks if schedule else wish,
         "steps": schedule.steps if schedule else step_wish,
-        "rounds": None if rounds is None else _exact(rounds),
+        "rounds": None if rounds is None else exact(rounds),
         "cost": _cost_json(outcome.cost) if isinstance(outcome, Found) else None,
         "bound": _bound_json(answer.bound),
         "proved": answer.proved,
@@ -81,7 +81,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
             {
                 "chunks": query.chunks,
                 "steps": query.steps,
-                "rounds": None if query.rounds >= ANY_ROUNDS else _exact(query.rounds),
+                "rounds": None if query.rounds >= ANY_ROUNDS else exact(query.rounds),
                 "outcome": name,
                 "seconds": round(seconds, 6),
             }
@@ -100,12 +100,13 @@ def _reason(answer: Answer) -> str | None:
             return None
 
 
-def _exact(value: Fraction) -> int | str:
+def exact(value: Fraction) -> int | str:
     """A whole number as a number, any other fraction as ``p/q``."""
     return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
 
 
-def _ratio(value: Fraction) -> str:
+def ratio(value: Fraction) -> str:
+    """``p/q``, of whole numbers too."""
     return f"{value.numerator}/{value.denominator}"
 
 
@@ -116,7 +117,7 @@ def _algbw(per_byte: Fraction) -> float | None:
 def _cost_json(cost: Cost) -> dict[str, Any]:
     return {
         "latency_s": float(cost.latency),
-        "per_byte": _ratio(cost.per_byte),
+        "per_byte": ratio(cost.per_byte),
         "algbw_GBps": _algbw(cost.per_byte),
     }
 
@@ -124,8 +125,8 @@ def _cost_json(cost: Cost) -> dict[str, Any]:
 def _bound_json(bound: Bound) -> dict[str, Any]:
     return {
         "steps": bound.steps,
-        "rounds_per_chunk": _exact(bound.rounds),
-        "per_byte": _ratio(bound.per_byte),
+        "rounds_per_chunk": exact(bound.rounds),
+        "per_byte": ratio(bound.per_byte),
         "algbw_GBps": _algbw(bound.per_byte),
         "tight": bound.tight,
         "bottleneck": bound.bottleneck,

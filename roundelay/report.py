@@ -67,10 +67,10 @@ def collective_text(problem: Problem) -> str:
 def _machine_lines(topology: Topology) -> Iterator[str]:
     ranks, switches = len(topology.ranks), len(topology.switches)
     links = sum(link.count for link in topology.links)
-    parts = [f"{ranks} ranks" if ranks != 1 else "1 rank"]
+    parts = [count(ranks, "rank")]
     if switches:
         parts.append(f"{switches} switches" if switches != 1 else "1 switch")
-    parts.append(f"{links} directed links")
+    parts.append(count(links, "directed link"))
     if links:
         parts.append(f"a round is one chunk's time at {show_rate(topology.slowest)}")
     yield f"machine   {topology.name}: {', '.join(parts)}"

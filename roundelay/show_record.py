@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from fractions import Fraction
+from .records import exact
 
+if TYPE_CHECKING:
     from roundelay.dsl.model import Topology
     from roundelay.synth.profile import Cut, Distance, Profile
 
@@ -30,8 +30,8 @@ def show_json(topology: Topology, profile: Profile) -> dict[str, Any]:
                 "src": link.src,
                 "dst": link.dst,
                 "count": link.count,
-                "bandwidth_Bps": _exact(link.bandwidth),
-                "latency_s": _exact(link.latency),
+                "bandwidth_Bps": exact(link.bandwidth),
+                "latency_s": exact(link.latency),
             }
             for link in topology.links
         ],
@@ -43,8 +43,8 @@ def show_json(topology: Topology, profile: Profile) -> dict[str, Any]:
                 "ranks": list(each.ranks),
                 "links_out": each.links_out,
                 "links_in": each.links_in,
-                "out_Bps": _exact(each.out),
-                "in_Bps": _exact(each.into),
+                "out_Bps": exact(each.out),
+                "in_Bps": exact(each.into),
             }
             for each in profile.ends
         ],
@@ -55,8 +55,8 @@ def show_json(topology: Topology, profile: Profile) -> dict[str, Any]:
         "bisection": None
         if halves is None
         else {
-            "low_Bps": _exact(halves.low),
-            "high_Bps": _exact(halves.high),
+            "low_Bps": exact(halves.low),
+            "high_Bps": exact(halves.high),
             "exact": halves.exact,
             "side": list(halves.side),
             "inward": halves.inward,
@@ -69,14 +69,10 @@ def show_json(topology: Topology, profile: Profile) -> dict[str, Any]:
 def _distance_json(distance: Distance | None) -> dict[str, Any] | None:
     if distance is None:
         return None
-    return {"length": _exact(distance.length), "src": distance.src, "dst": distance.dst}
+    return {"length": exact(distance.length), "src": distance.src, "dst": distance.dst}
 
 
 def _cut_json(cut: Cut | None) -> dict[str, Any] | None:
     if cut is None:
         return None
-    return {"capacity_Bps": _exact(cut.capacity), "side": list(cut.side)}
-
-
-def _exact(value: Fraction) -> int | str:
-    return value.numerator if value.denominator == 1 else f"{value.numerator}/{value.denominator}"
+    return {"capacity_Bps": exact(cut.capacity), "side": list(cut.side)}

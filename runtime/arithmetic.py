@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from roundelay.codegen.elements import ELEMENTS
-from roundelay.codegen.operators import (
-    COMPARISONS,
-    LOGIC,
-    argument_kinds,
-    field_kind,
-    require_supported,
-)
-from roundelay.dsl.model import Count, Made, Number, Variable
+from roundelay.codegen.operators import argument_kinds, field_kind, require_supported
+from roundelay.dsl.model import CONDITIONS, Count, Made, Number, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +123,7 @@ class _Scope:
                     for part, kind in zip(expression.arguments, kinds, strict=True)
                 ]
                 result = apply(expression.function, parts)
-                truth = expression.function in COMPARISONS or expression.function in LOGIC
+                truth = expression.function in CONDITIONS
                 return result.astype(context.dtype) if truth else result
 
 

@@ -15,13 +15,21 @@ import numpy as np
 
 from roundelay.codegen.elements import ELEMENTS
 from roundelay.codegen.operators import (
-    COMPARISONS,
-    LOGIC,
     argument_kinds,
     field_elements,
     field_kind,
+    field_lengths,
 )
-from roundelay.dsl.model import Apply, Count, Made, Number, Variable
+from roundelay.dsl.model import (
+    COMPARISONS,
+    CONDITIONS,
+    LOGIC,
+    Apply,
+    Count,
+    Made,
+    Number,
+    Variable,
+)
 
 from .rounding import (
     Bounded,
@@ -156,11 +164,8 @@ class _Folding:
                 np.broadcast_to(part.value, (rows, length)),
                 np.broadcast_to(part.error, (rows, length)),
             )
-            for part, length in zip(total, self._lengths(), strict=True)
+            for part, length in zip(total, field_lengths(self.element), strict=True)
         )
-
-    def _lengths(self) -> tuple[int, ...]:
-        return tuple(field.length for field in self.element.fields) or (1,)
 
     def _precision(self, field: int) -> Precision:
         return Precision.of(field_kind(field, self.element), self.spread)
@@ -229,7 +234,7 @@ class _Folding:
             case Count():
                 exact = holds(context, Fraction(self.count))
                 return constant(self.count, exact, precision)
-            case Apply(function) if function in COMPARISONS or function in LOGIC:
+            case Apply(function) if function in CONDITIONS:
                 return as_number(self._truth(expression, context, values, made), precision)
             case Apply("where", (condition, yes, no)):
                 kinds = argument_kinds(expression, self.element, context)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from roundelay.codegen.operators import COMPARISONS, LOGIC, field_elements
-from roundelay.dsl.model import Apply, Made, Number, Variable
+from roundelay.codegen.operators import field_elements
+from roundelay.dsl.model import CONDITIONS, Apply, Made, Number, Variable
 
 if TYPE_CHECKING:
     from roundelay.codegen.elements import Element
@@ -44,8 +44,7 @@ def selects(expression: Expression, own: Element, element: Element) -> bool:
         case Apply("where", (_, yes, no)):
             return selects(yes, own, element) and selects(no, own, element)
         case Apply(function, arguments):
-            truth = function in COMPARISONS or function in LOGIC
-            return truth or (
+            return function in CONDITIONS or (
                 function in _CHOICES and all(selects(part, own, element) for part in arguments)
             )
         case _:

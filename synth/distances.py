@@ -7,9 +7,10 @@ from heapq import heappop, heappush
 from math import lcm
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from .bounds.steps import list_near
+from .subsets import list_bits
 
+if TYPE_CHECKING:
     from roundelay.dsl.model import Topology
 
 Farthest = tuple[int, int, int]
@@ -21,8 +22,7 @@ def measure_steps(topology: Topology) -> Farthest | None:
 
     None where a rank cannot be reached. A machine of one rank has 0 steps, from it to itself.
     """
-    ranks = len(topology.ranks)
-    return _farthest(_near(topology), ranks)
+    return _farthest(list_near(topology), len(topology.ranks))
 
 
 def measure_latency(topology: Topology, most: int) -> tuple[Fraction, int, int] | None:
@@ -72,26 +72,6 @@ def _times(leaving: list[list[tuple[int, int]]], source: int) -> dict[int, int]:
     return done
 
 
-def _near(topology: Topology) -> list[int]:
-    """The ranks that one step reaches from each rank, as bits."""
-    ranks = len(topology.ranks)
-    direct = [0] * (ranks + len(topology.switches))
-    for link in topology.links:
-        direct[link.src] |= 1 << link.dst
-    whole = (1 << ranks) - 1
-    near = []
-    for rank in range(ranks):
-        seen, new = direct[rank], direct[rank] & ~whole
-        while new:
-            found = 0
-            for switch in _bits(new >> ranks):
-                found |= direct[ranks + switch]
-            new = found & ~seen & ~whole
-            seen |= found
-        near.append(seen & whole)
-    return near
-
-
 def _farthest(near: list[int], ranks: int) -> Farthest | None:
     """The farthest pair of ranks, if a step leads from each node to those in its bits."""
     whole = (1 << ranks) - 1
@@ -101,7 +81,7 @@ def _farthest(near: list[int], ranks: int) -> Farthest | None:
         depth = 0
         while seen & whole != whole:
             found = 0
-            for node in _bits(new):
+            for node in list_bits(new):
                 found |= near[node]
             new = found & ~seen
             if not new:
@@ -112,11 +92,3 @@ def _farthest(near: list[int], ranks: int) -> Farthest | None:
                 last = new & whole
                 worst = (depth, rank, (last & -last).bit_length() - 1)
     return worst
-
-
-def _bits(mask: int) -> Iterator[int]:
-    """The positions of the ones of a number: quick where it is long and they are few."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

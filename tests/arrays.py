@@ -1,4 +1,8 @@
-"""Filled buffers, and the right results of a collective, straight from its wants."""
+"""Filled buffers, and the right results of a collective: straight from its wants, or from the trees
+of a fused program.
+
+Bodies of operators are evaluated here in NumPy, which shares nothing with the tool's own ways.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,15 @@ import numpy as np
 from roundelay.codegen.elements import ELEMENTS
 from roundelay.codegen.fused import Merge, Operand
 from roundelay.codegen.program import chunk_range
-from roundelay.dsl.model import Apply, Count, Made, Number, Variable
+from roundelay.dsl.model import Apply, Count, Field, Made, Number, Variable
 from roundelay.runtime.buffers import allocate, overlay
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from roundelay.codegen.elements import Element
     from roundelay.codegen.fused import Fused, Tree
-    from roundelay.dsl.model import Body, Expression, Operator, Problem
+    from roundelay.dsl.model import Body, Expression, Function, Operator, Problem
     from roundelay.runtime.executor import Array, Executor
 
 
@@ -107,7 +113,7 @@ def expected(problem: Problem, element: Element, given: list[Array], count: int)
     return outputs
 
 
-def evaluate(fused: Fused, element: Element, given: list[Array], count: int) -> list[Array]:
+def evaluate(fused: Fused, element: Element, given: Sequence[Array], count: int) -> list[Array]:
     """The fused program's trees in NumPy, merged as they stand and rounded once."""
     collective = fused.problem.collective
     outputs = [
@@ -116,8 +122,7 @@ def evaluate(fused: Fused, element: Element, given: list[Array], count: int) -> 
     ]
     for shape in fused.shapes:
         for row in shape.rows:
-            align = element.align
-            low, high = chunk_range(count, fused.chunks, row.chunk, align)
+            low, high = chunk_range(count, fused.chunks, row.chunk, element.align)
             terms = [
                 given[place.rank][place.unit * count + low : place.unit * count + high]
                 for place in row.sources
@@ -140,7 +145,8 @@ def _whole(
     operator: Operator | None, element: Element, tree: Tree, terms: list[Array], count: int
 ) -> Array:
     """Prepared, merged as the tree says, finished, and rounded to the element."""
-    if operator is None or (len(terms) == 1 and not operator.prepare and not operator.finish):
+    touched = operator is not None and (operator.prepare or operator.finish)
+    if operator is None or (isinstance(tree, Operand) and not touched):
         return terms[0]
     if operator.prepare:
         terms = [compute(operator.prepare, element, [term]) for term in terms]
@@ -158,121 +164,123 @@ def _fold(tree: Tree, operator: Operator, element: Element, terms: list[Array]) 
     return compute(operator.body, element, [left, _fold(tree.right, operator, element, terms)])
 
 
-def compute(body: Body, element: Element, values: list[Array], count: int = 0) -> Array:
-    """A body by NumPy's own functions (its minimum propagates NaN as ours does).
+# --------------------------------------------------------------------------------- bodies
 
-    Numbers and truth values take the type of what they meet, as Python's own numbers would.
+Columns = list[Any]
+"""The fields of values, each of shape (values, length); plain numbers are one field."""
+
+
+def compute(body: Body, element: Element, values: list[Array], count: int = 0) -> Array:
+    """A body on values: plain numbers in the type they are combined in, records rounded field by
+    field. Numbers and truth values take the type of what they meet.
     """
     with np.errstate(all="ignore"):
-        if not element.fields:
-            kind = ELEMENTS[element.accumulate].dtype
-            columns = [[value.astype(kind)] for value in values]
-            scalar = _typed([_value(body[0].value, columns, {}, count)], kind)[0]
-            return np.broadcast_to(scalar, values[0].shape)
-        columns = [
-            [
-                _column(value, n, element).astype(_kind(n, element))
-                for n in range(len(element.fields))
-            ]
-            for value in values
-        ]
-        made: dict[int, Array] = {}
-        result = np.zeros(len(values[0]), element.dtype)
+        columns = [_split(element, value) for value in values]
+        made: dict[int, Any] = {}
         for assignment in body:
-            n = assignment.field
-            value = _typed([_value(assignment.value, columns, made, count)], _kind(n, element))[0]
-            into = _column(result, n, element)
-            into[:] = value.astype(into.dtype)
-            made[n] = into.astype(_kind(n, element))
-        return result
+            field = fields_of(element)[assignment.field]
+            kind = _kinds(element)[assignment.field]
+            value = _typed(_evaluate(assignment.value, columns, made, count, kind), kind)
+            value = np.broadcast_to(value, (len(values[0]), field.length))
+            if element.fields:
+                value = value.astype(ELEMENTS[field.element].dtype).astype(kind)
+            made[assignment.field] = value
+        return _join(element, made)
 
 
-def _kind(field: int, element: Element) -> np.dtype[Any]:
-    return ELEMENTS[ELEMENTS[element.fields[field].element].accumulate].dtype
+def fields_of(element: Element) -> tuple[Field, ...]:
+    """The fields of a struct; a plain number is one of its own."""
+    return element.fields or (Field("", element.name),)
 
 
-def _column(records: Array, field: int, element: Element) -> Array:
-    part: Array = records[element.fields[field].name]
-    return part if part.ndim == 2 else part[:, None]
+def _kinds(element: Element) -> list[Any]:
+    return [ELEMENTS[ELEMENTS[field.element].accumulate].dtype for field in fields_of(element)]
 
 
-Untyped = Fraction | int
-Some = Any  # An array, or an ``Untyped`` number; arrays of bool have no type of their own either.
+def _split(element: Element, array: Array) -> Columns:
+    parts = [array[field.name] if element.fields else array for field in fields_of(element)]
+    sized = zip(parts, fields_of(element), _kinds(element), strict=True)
+    return [part.reshape(len(array), field.length).astype(kind) for part, field, kind in sized]
 
 
-def _typed(parts: list[Some], kind: np.dtype[Any]) -> list[Array]:
-    """All parts in the one type that some of them have, or else in ``kind``."""
-    kinds = {part.dtype for part in parts if isinstance(part, np.ndarray) and part.dtype != bool}
-    assert len(kinds) < 2
-    kind = kinds.pop() if kinds else kind
-    return [
-        part.astype(kind)
-        if isinstance(part, np.ndarray)
-        else np.array(int(part) if kind.kind in "iu" else float(part)).astype(kind)
-        for part in parts
-    ]
+def _join(element: Element, columns: dict[int, Any]) -> Array:
+    if not element.fields:
+        plain: Array = columns[0][:, 0]
+        return plain
+    array = np.zeros(len(columns[0]), element.dtype)
+    for number, field in enumerate(element.fields):
+        array[field.name] = columns[number] if field.vector else columns[number][:, 0]
+    return array
 
 
-def _value(
-    expression: Expression, values: list[list[Array]], made: dict[int, Array], count: int
-) -> Some:
-    match expression:
+def _typed(value: Any, kind: Any) -> Any:
+    """A value in a type, where it has none of its own: numbers and the results of conditions."""
+    if isinstance(value, Fraction):
+        exact = kind.kind in "iu"
+        return np.array([[int(value) if exact else float(value)]]).astype(kind)
+    return value.astype(kind) if value.dtype == bool else value
+
+
+def _evaluate(
+    body: Expression, values: list[Columns], made: dict[int, Any], count: int, kind: Any
+) -> Any:
+    match body:
         case Variable(index, field):
             return values[index][field]
         case Made(field):
             return made[field]
-        case Number(number):
-            return number
+        case Number(value):
+            return value
         case Count():
-            return count
+            return Fraction(count)
         case Apply(function, arguments):
-            parts = [_value(argument, values, made, count) for argument in arguments]
-            return _call(function, parts)
+            parts = [_evaluate(part, values, made, count, kind) for part in arguments]
+    if function == "where":
+        condition, *parts = parts
+    own = [part.dtype for part in parts if isinstance(part, np.ndarray) and part.dtype != bool]
+    assert function in ("and", "or", "not") or len(set(own)) <= 1
+    if function in ("and", "or", "not"):
+        parts = [_typed(part, kind) != 0 for part in parts]
+    else:
+        parts = [_typed(part, own[0] if own else kind) for part in parts]
+    if function == "where":
+        return np.where(_typed(condition, kind) != 0, *parts)
+    return _apply(function, *parts)
 
 
-def _call(function: str, parts: list[Some]) -> Some:
-    truths = [part != 0 for part in parts]
+def _apply(function: Function, x: Any, y: Any = None) -> Any:
     match function:
-        case "where":
-            return np.where(truths[0], *_typed(parts[1:], np.dtype(np.float64)))
-        case "and" | "or":
-            return truths[0] & truths[1] if function == "and" else truths[0] | truths[1]
-        case "not":
-            return ~truths[0]
+        case "min":
+            return np.where((x <= y) | (x != x), x, y)
+        case "max":
+            return np.where((x >= y) | (x != x), x, y)
+        case "div" if x.dtype.kind in "iu":
+            return _wrap(lambda a, b: int(Fraction(a, b)) if b else 0, x, y)
+        case "shl":
+            bits = 8 * x.itemsize
+            return _wrap(lambda a, b: a << b if 0 <= b < bits else 0, x, y)
+        case "shr":
+            bits = 8 * x.itemsize
+            return _wrap(lambda a, b: a >> (b if 0 <= b < bits else bits), x, y)
         case _:
-            pass
-    typed = _typed(parts, np.dtype(np.float64))
-    a, b = typed[0], typed[-1]
-    if function in ("shl", "shr"):
-        return _shift(function, a, b)
-    if function == "div" and a.dtype.kind in "iu":
-        whole = [abs(int(x)) // abs(int(y)) * (-1 if (x < 0) != (y < 0) else 1) if y else 0
-                 for x, y in np.broadcast(a, b)]  # fmt: skip
-        return _wrap(whole, a, b)
-    return _FUNCTIONS[function](*typed)
+            return _NUMPY[function](x) if y is None else _NUMPY[function](x, y)
 
 
-_FUNCTIONS: dict[str, np.ufunc] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-    "neg": np.negative, "abs": np.absolute, "min": np.minimum, "max": np.maximum,
-    "exp": np.exp, "log": np.log, "logaddexp": np.logaddexp, "sqrt": np.sqrt,
+_NUMPY: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
+    "abs": np.abs, "exp": np.exp, "log": np.log, "logaddexp": np.logaddexp, "sqrt": np.sqrt,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal, "band": np.bitwise_and, "bor": np.bitwise_or,
+    "eq": np.equal, "ne": np.not_equal, "and": np.logical_and, "or": np.logical_or,
+    "not": np.logical_not, "band": np.bitwise_and, "bor": np.bitwise_or,
     "bxor": np.bitwise_xor, "inv": np.invert,
 }  # fmt: skip
 
 
-def _shift(function: str, a: Array, b: Array) -> Array:
-    """By Python's own integers, one value at a time."""
-    bits = a.dtype.itemsize * 8
-    made = []
-    for x, y in np.broadcast(a, b):
-        amount = int(y) if 0 <= y < bits else bits
-        made.append(int(x) << amount if function == "shl" else int(x) >> amount)
-    return _wrap(made, a, b)
-
-
-def _wrap(numbers: list[int], a: Array, b: Array) -> Array:
-    bits = a.dtype.itemsize * 8
-    unsigned = np.array([number % (1 << bits) for number in numbers], f"u{bits // 8}")
-    return unsigned.view(a.dtype).reshape(np.broadcast(a, b).shape)
+def _wrap(function: Any, x: Any, y: Any) -> Any:
+    """A function of Python's integers on arrays, modulo their range."""
+    x, y = np.broadcast_arrays(x, y)
+    mask = (1 << 8 * x.itemsize) - 1
+    found = [
+        function(a, b) & mask for a, b in zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)
+    ]
+    return np.array(found, f"u{x.itemsize}").view(x.dtype).reshape(x.shape)

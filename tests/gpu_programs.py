@@ -1,6 +1,6 @@
-"""Fused programs for tests of GPU text, and what NumPy says they compute.
+"""Fused programs for tests of GPU text, values to run them on, and what may differ.
 
-The evaluation shares nothing with the one of the tool itself.
+Operators and programs of all kinds stand in one file, though a long one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from roundelay.codegen.elements import ELEMENTS, struct_element
 from roundelay.codegen.fused import Fused, Merge, Operand, Place, Row, Shape
-from roundelay.codegen.program import Program, RankProgram, chunk_range
+from roundelay.codegen.program import Program, RankProgram
 from roundelay.dsl.model import (
     Apply,
     Assignment,
@@ -34,21 +34,17 @@ from roundelay.dsl.model import (
     Want,
     scalar_body,
 )
+from tests.arrays import fields_of
+from tests.schedules import SUM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from roundelay.codegen.elements import Element
     from roundelay.codegen.fused import Tree
-    from roundelay.dsl.model import Body, Expression, Function
+    from roundelay.dsl.model import Expression, Function
 
 A, B = Variable(0), Variable(1)
-SUM = Operator("sum", scalar_body(Apply("add", (A, B))), commutative=True)
-PROD = Operator("prod", scalar_body(Apply("mul", (A, B))), commutative=True)
-MIN = Operator("min", scalar_body(Apply("min", (A, B))), commutative=True, idempotent=True)
-MAX = Operator("max", scalar_body(Apply("max", (A, B))), commutative=True, idempotent=True)
-
-
 ZERO, ONE, TWO = (Number(Fraction(n)) for n in range(3))
 HALF = Number(Fraction(1, 2))
 AVG = Operator(
@@ -318,164 +314,6 @@ def _fill(element: Element, array: Any, rng: Any, *, mild: bool) -> None:
         array[which == number] = values[which == number]
 
 
-Columns = list[Any]
-"""The fields of values, each of shape (values, length); plain numbers are one field."""
-
-
-def _fields(element: Element) -> tuple[Field, ...]:
-    return element.fields or (Field("", element.name),)
-
-
-def _kinds(element: Element) -> list[Any]:
-    return [ELEMENTS[ELEMENTS[field.element].accumulate].dtype for field in _fields(element)]
-
-
-def _split(element: Element, array: Any) -> Columns:
-    parts = [array[field.name] if element.fields else array for field in _fields(element)]
-    sized = zip(parts, _fields(element), _kinds(element), strict=True)
-    return [part.reshape(len(array), field.length).astype(kind) for part, field, kind in sized]
-
-
-def _join(element: Element, columns: Columns) -> Any:
-    if not element.fields:
-        return columns[0][:, 0].astype(element.dtype)
-    array = np.zeros(len(columns[0]), element.dtype)
-    for field, column in zip(element.fields, columns, strict=True):
-        array[field.name] = column if field.vector else column[:, 0]
-    return array
-
-
-def compute(fused: Fused, element: Element, inputs: Sequence[Any], count: int) -> list[Any]:
-    """Every rank's output, by NumPy, one chunk after another."""
-    collective = fused.problem.collective
-    outputs = [
-        np.zeros(len(collective.outputs(rank)) * count, element.dtype)
-        for rank in range(collective.ranks)
-    ]
-    for shape in fused.shapes:
-        for row in shape.rows:
-            low, high = chunk_range(count, fused.chunks, row.chunk, element.align)
-            operands = [
-                inputs[place.rank][place.unit * count + low : place.unit * count + high]
-                for place in row.sources
-            ]
-            with np.errstate(all="ignore"):
-                value = _compute(shape, fused.problem.operator, element, operands)
-            for place in row.targets:
-                start = place.unit * count
-                outputs[place.rank][start + low : start + high] = value
-    return outputs
-
-
-def _compute(shape: Any, operator: Operator | None, element: Element, operands: list[Any]) -> Any:
-    prepares = operator is not None and operator.prepare is not None
-    finishes = operator is not None and operator.finish is not None
-    if isinstance(shape.tree, Operand) and not prepares and not finishes:
-        return operands[0]
-    columns = [_split(element, operand) for operand in operands]
-    assert operator is not None
-    if operator.prepare is not None:
-        columns = [_run(operator.prepare, element, [column]) for column in columns]
-    value = _fold(shape.tree, operator, element, columns)
-    if operator.finish is not None:
-        value = _run(operator.finish, element, [value], shape.count)
-    return _join(element, value)
-
-
-def _fold(tree: Tree, operator: Operator, element: Element, operands: list[Columns]) -> Columns:
-    if isinstance(tree, Operand):
-        return operands[tree.index]
-    parts = [_fold(part, operator, element, operands) for part in (tree.left, tree.right)]
-    return _run(operator.body, element, parts)
-
-
-def _run(body: Body, element: Element, values: list[Columns], count: int = 0) -> Columns:
-    """A body on values; records are rounded field by field."""
-    made: dict[int, Any] = {}
-    for assignment in body:
-        field = _fields(element)[assignment.field]
-        kind = _kinds(element)[assignment.field]
-        value = _evaluate(assignment.value, values, made, count, kind)
-        value = np.broadcast_to(_typed(value, kind), (len(values[0][0]), field.length))
-        if element.fields:
-            value = value.astype(ELEMENTS[field.element].dtype).astype(kind)
-        made[assignment.field] = value
-    return [made[number] for number in range(len(_fields(element)))]
-
-
-def _typed(value: Any, kind: Any) -> Any:
-    """A value in a type, where it has none of its own: numbers and the results of conditions."""
-    if isinstance(value, Fraction):
-        exact = kind.kind in "iu"
-        return np.array([[int(value) if exact else float(value)]]).astype(kind)
-    return value.astype(kind) if value.dtype == bool else value
-
-
-def _evaluate(
-    body: Expression, values: list[Columns], made: dict[int, Any], count: int, kind: Any
-) -> Any:
-    match body:
-        case Variable(index, field):
-            return values[index][field]
-        case Made(field):
-            return made[field]
-        case Number(value):
-            return value
-        case Count():
-            return Fraction(count)
-        case Apply(function, arguments):
-            parts = [_evaluate(part, values, made, count, kind) for part in arguments]
-    if function == "where":
-        condition, *parts = parts
-    own = [part.dtype for part in parts if isinstance(part, np.ndarray) and part.dtype != bool]
-    assert function in ("and", "or", "not") or len(set(own)) <= 1
-    if function in ("and", "or", "not"):
-        parts = [_typed(part, kind) != 0 for part in parts]
-    else:
-        parts = [_typed(part, own[0] if own else kind) for part in parts]
-    if function == "where":
-        return np.where(_typed(condition, kind) != 0, *parts)
-    return _apply(function, *parts)
-
-
-def _apply(function: Function, x: Any, y: Any = None) -> Any:
-    match function:
-        case "min":
-            return np.where((x <= y) | (x != x), x, y)
-        case "max":
-            return np.where((x >= y) | (x != x), x, y)
-        case "div" if x.dtype.kind in "iu":
-            return _wrap(lambda a, b: int(Fraction(a, b)) if b else 0, x, y)
-        case "shl":
-            bits = 8 * x.itemsize
-            return _wrap(lambda a, b: a << b if 0 <= b < bits else 0, x, y)
-        case "shr":
-            bits = 8 * x.itemsize
-            return _wrap(lambda a, b: a >> (b if 0 <= b < bits else bits), x, y)
-        case _:
-            return _NUMPY[function](x) if y is None else _NUMPY[function](x, y)
-
-
-_NUMPY: dict[str, Any] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
-    "abs": np.abs, "exp": np.exp, "log": np.log, "logaddexp": np.logaddexp, "sqrt": np.sqrt,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal, "and": np.logical_and, "or": np.logical_or,
-    "not": np.logical_not, "band": np.bitwise_and, "bor": np.bitwise_or,
-    "bxor": np.bitwise_xor, "inv": np.invert,
-}  # fmt: skip
-
-
-def _wrap(function: Any, x: Any, y: Any) -> Any:
-    """A function of Python's integers on arrays, modulo their range."""
-    x, y = np.broadcast_arrays(x, y)
-    mask = (1 << 8 * x.itemsize) - 1
-    found = [
-        function(a, b) & mask for a, b in zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)
-    ]
-    return np.array(found, f"u{x.itemsize}").view(x.dtype).reshape(x.shape)
-
-
 def find_difference(
     element: Element, got: Sequence[Any], wanted: Sequence[Any], close: float = 0
 ) -> str:
@@ -484,7 +322,7 @@ def find_difference(
     ``close`` allows floats so many epsilons of the larger one's size, or of 1.
     """
     for rank, (one, other) in enumerate(zip(got, wanted, strict=True)):
-        for field in _fields(element):
+        for field in fields_of(element):
             kind = ELEMENTS[field.element]
             a, b = (
                 np.ascontiguousarray(array[field.name] if element.fields else array).reshape(-1)

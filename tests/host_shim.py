@@ -19,7 +19,11 @@ import pytest
 
 from roundelay.codegen.cuda_backend import emit
 from roundelay.runtime.gpu_launch import make_table, read_plan
-from tests.gpu_programs import compute, fill_randomly, find_difference
+from tests.arrays import evaluate
+from tests.gpu_programs import (
+    fill_randomly,
+    find_difference,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +108,7 @@ class Kernels:
         ]
         fill_randomly(self.element, inputs, count, mild=self.mild)
         before = [array.copy() for array in inputs]
-        wanted = compute(self.fused, self.element, inputs, count)
+        wanted = evaluate(self.fused, self.element, inputs, count)
         self.run(inputs, outputs, count, threads, tiles)
         assert not find_difference(self.element, outputs, wanted, self.close)
         for array, old in zip(inputs, before, strict=True):
@@ -115,7 +119,7 @@ class Kernels:
         ranks = range(self.fused.problem.collective.ranks)
         arrays = [self.allocate(1, count, skip, shift) for _ in ranks]
         fill_randomly(self.element, arrays, count, mild=self.mild)
-        wanted = compute(self.fused, self.element, arrays, count)
+        wanted = evaluate(self.fused, self.element, arrays, count)
         self.run(arrays, arrays, count, 3, 5)
         assert not find_difference(self.element, arrays, wanted, self.close)
 

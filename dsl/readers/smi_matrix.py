@@ -140,11 +140,10 @@ def _symmetric(cells: tuple[tuple[Cell, ...], ...], report: Report) -> bool:
         for j, cell in enumerate(row[:i]):
             other = cells[j][i]
             if (cell.code, cell.links) != (other.code, other.links):
-                line, column = other.span.source.place(other.span.start)
                 report.blame(
                     f"GPU{i} to GPU{j} is {_shown(cell)}, GPU{j} to GPU{i} is {_shown(other)}",
                     cell.span,
-                    f"the same both ways; the other cell stands at {line}:{column}",
+                    f"the same both ways; the other cell stands at {other.span.place}",
                     WHOLE,
                 )
                 even = False

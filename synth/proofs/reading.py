@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from roundelay.dsl.model import Apply, Made, Number, Variable
+from roundelay.dsl.model import (
+    COMPARISONS,
+    CONDITIONS,
+    LOGIC,
+    ON_FLOATS,
+    ON_INTEGERS,
+    Apply,
+    Made,
+    Number,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Expression, Function, Operator
@@ -108,10 +118,7 @@ class SenselessError(Exception):
     """An operator means nothing over a domain, or not clearly so; says why."""
 
 
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-LOGIC = ("and", "or", "not")
-_REAL_ALONE = ("div", "exp", "log", "logaddexp", "sqrt")
-_INTEGERS_ALONE = ("band", "bor", "bxor", "inv", "shl", "shr")
+_REAL_ALONE = ("div", *ON_FLOATS)
 
 
 def read(operator: Operator, kind: Kind = REAL) -> Reading:
@@ -145,7 +152,7 @@ class _Reader:
         match part:
             case Variable(_, field) | Made(field):
                 return self.kinds[field]
-            case Apply(function, arguments) if function not in (*COMPARISONS, *LOGIC):
+            case Apply(function, arguments) if function not in CONDITIONS:
                 chosen = arguments[1:] if function == "where" else arguments
                 return next(filter(None, map(self.natural, chosen)), None)
             case _:
@@ -156,7 +163,7 @@ class _Reader:
         kind = next(filter(None, map(self.natural, parts)), self.only)
         if kind is not None:
             return kind
-        if all(isinstance(p, Apply) and p.function in (*COMPARISONS, *LOGIC) for p in parts):
+        if all(isinstance(p, Apply) and p.function in CONDITIONS for p in parts):
             return REAL  # 1 and 0 compare alike in every kind.
         raise SenselessError("constants whose type nothing decides")
 
@@ -187,7 +194,7 @@ class _Reader:
             return Call(function, kind, tuple(self.node(a, self.freely(a)) for a in arguments))
         if function in COMPARISONS:
             kind = self.freely(*arguments)
-        if function in (_REAL_ALONE if kind.width else _INTEGERS_ALONE):
+        if function in (_REAL_ALONE if kind.width else ON_INTEGERS):
             raise SenselessError(f"{function} has no meaning here")
         if function == "where":
             condition = self.node(arguments[0], self.freely(arguments[0]))

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import z3
 
-from .reading import COMPARISONS, LOGIC, REAL, Call, Constant, Done, Input
+from roundelay.dsl.model import COMPARISONS, CONDITIONS, LOGIC
+
+from .reading import REAL, Call, Constant, Done, Input
 from .z3_ratios import Ratio, choose
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class Terms:
 
     def call(self, node: Call, kind: Kind, inputs: Inputs, made: Sequence[Term]) -> Term:
         """A function's value, as a number of this kind."""
-        if node.function in (*COMPARISONS, *LOGIC):
+        if node.function in CONDITIONS:
             truth, defined = self.truth(node, inputs, made)
             one, zero = (self.number(Fraction(n), kind) for n in (1, 0))
             return replace(self.choose(truth, one, zero), defined=defined)
@@ -216,12 +218,10 @@ class Terms:
                     raise UnknownError
                 return Term(_all(defined, y.value.top != 0), value)
             case "neg":
-                zero = self.number(Fraction(0), REAL)
-                return self.combine_reals("sub", zero, x)
+                return self.combine_reals("sub", self.number(Fraction(0), REAL), x)
             case "abs":
-                zero = self.number(Fraction(0), REAL)
-                negated = self.combine_reals("sub", zero, x)
-                return self.choose(self.compare("ge", REAL, x, zero), x, negated)
+                positive = self.compare("ge", REAL, x, self.number(Fraction(0), REAL))
+                return self.choose(positive, x, self.combine_reals("neg", x, x))
             case "exp":
                 return Term(defined, x.power)
             case "log":

@@ -15,14 +15,13 @@ from roundelay.codegen.nvrtc import CompileError, compile_cuda
 from tests.gpu_programs import (
     AVG,
     EXACT,
-    PROD,
     SHIFTED,
-    SUM,
     add_up,
     every_function,
     reduce_all,
     scatter_trees,
 )
+from tests.schedules import PROD, SUM
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Function, Operator

@@ -16,19 +16,15 @@ from roundelay.codegen.elements import ELEMENTS
 from roundelay.codegen.operators import UnsupportedOperatorError
 from roundelay.dsl.model import Apply, Number, Variable, scalar_body
 from roundelay.runtime.gpu_launch import choose_grid, make_table, read_plan
+from tests.arrays import evaluate
 from tests.gpu_programs import (
     AVG,
     EXACT,
-    MAX,
-    MIN,
     PREMULSUM,
-    PROD,
     SHIFTED,
-    SUM,
     ZERO,
     apply_one,
     bare_numbers,
-    compute,
     every_function,
     fill_randomly,
     find_difference,
@@ -37,6 +33,7 @@ from tests.gpu_programs import (
     scatter_trees,
 )
 from tests.host_shim import Kernels, compile_host, needs_compiler
+from tests.schedules import MAX, MIN, PROD, SUM
 
 if TYPE_CHECKING:
     from roundelay.codegen.elements import Element
@@ -78,7 +75,7 @@ def test_functions_one_by_one(name: str) -> None:
             # Amounts around the width and below zero, and quotients that overflow.
             few = np.arange(count) % (16 * element.bytes + 5) - (0 if name[0] == "u" else 3)
             inputs[1][:] = few.astype(element.dtype) if shifts else inputs[1]
-            wanted = compute(kernels.fused, element, inputs, count)
+            wanted = evaluate(kernels.fused, element, inputs, count)
             kernels.run(inputs, outputs, count, 4, 2)
             assert not find_difference(element, outputs, wanted), function
 
@@ -149,7 +146,7 @@ def test_transcendental_functions(function: Function, name: str) -> None:
     fill_randomly(element, inputs, 3)
     for array, column in zip(inputs, pairs.T, strict=True):
         array[: len(pairs)] = column.astype(element.dtype)
-    wanted = compute(kernels.fused, element, inputs, count)
+    wanted = evaluate(kernels.fused, element, inputs, count)
     assert np.isinf(wanted[0].astype(np.float64)).any()
     kernels.run(inputs, outputs, count, 4, 2)
     assert not find_difference(element, outputs, wanted, kernels.close)
@@ -211,7 +208,7 @@ def test_rounding_of_halves(element: str, operator: Operator) -> None:
         rng.integers(0, 1 << 16, count, np.uint16).view(kernels.element.dtype) for _ in range(2)
     ]
     outputs = [np.zeros_like(arrays[0]) for _ in range(2)]
-    wanted = compute(kernels.fused, kernels.element, arrays, count)
+    wanted = evaluate(kernels.fused, kernels.element, arrays, count)
     size = np.abs(wanted[0].astype(np.float32))
     normal = {"f16": 2.0**-14, "bf16": 2.0**-126}[element]
     assert ((size > 0) & (size < normal)).sum() > 20

@@ -15,7 +15,6 @@ from roundelay.codegen.nvrtc import compile_cuda
 from roundelay.codegen.operators import UnsupportedOperatorError
 from roundelay.dsl.model import Apply, Variable
 from tests.gpu_programs import (
-    SUM,
     argmax,
     attention,
     element_of,
@@ -29,6 +28,7 @@ from tests.gpu_programs import (
     scatter_trees,
 )
 from tests.host_shim import Kernels, needs_compiler
+from tests.schedules import SUM
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Operator
@@ -98,6 +98,17 @@ def test_copies_keep_every_bit(operator: Operator) -> None:
         kernels.run(inputs, outputs, count, 8, 2)
         for output in outputs:
             assert output.tobytes() == b"".join(array.tobytes() for array in inputs)
+
+
+@needs_compiler
+def test_a_vector_is_chosen_by_a_condition_computed_once() -> None:
+    nearer = Apply("lt", (Variable(0, 1), Variable(1, 1)))
+    values = (Apply("where", (nearer, Variable(0, n), Variable(1, n))) for n in range(2))
+    operator = make_struct("nearest", (("f32", 20), "f64"), *values)
+    element = element_of(operator)
+    text = cuda_backend.emit(reduce_all(2, operator), element).files[0][1]
+    assert "rl_where(rl_true(h0), a.f0[k], b.f0[k])" in text
+    Kernels(scatter_trees(35, operator, widest=5), element).check(61, (0, 1), 4, 2)
 
 
 def test_neighbours_are_left_alone() -> None:

@@ -12,7 +12,12 @@ from roundelay.codegen import cuda_backend, numba_cuda_backend
 from roundelay.codegen.elements import ELEMENTS
 from roundelay.codegen.fused import Merge, Operand, Shape
 from roundelay.codegen.operators import UnsupportedOperatorError
-from tests.gpu_programs import SUM, every_function, reduce_all, scatter_trees
+from tests.gpu_programs import (
+    every_function,
+    reduce_all,
+    scatter_trees,
+)
+from tests.schedules import SUM
 
 EMITTERS = {"cuda": cuda_backend.emit, "numba-cuda": numba_cuda_backend.emit}
 HOSTILE = "a*/\n#error\"\\\r\u2028??/\0é'\\"

@@ -13,11 +13,14 @@ import pytest
 from roundelay.codegen.elements import ELEMENTS
 from roundelay.codegen.numba_cuda_backend import emit
 from roundelay.codegen.operators import UnsupportedOperatorError
+from roundelay.dsl.model import Apply, Operator, scalar_body
 from tests.gpu_programs import (
     AVG,
     EXACT,
     SHIFTED,
-    SUM,
+    ZERO,
+    A,
+    B,
     add_up,
     argmax,
     element_of,
@@ -25,6 +28,7 @@ from tests.gpu_programs import (
     reduce_all,
     scatter_trees,
 )
+from tests.schedules import SUM
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Function
@@ -104,6 +108,17 @@ def test_all_functions_finished(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert f"sqrt.rn.{wide}" in ptx
         assert f"div.rn.{wide}" in ptx
         assert not re.search(r"\b(div\.(full|approx)|sqrt\.approx)", ptx)
+
+
+def test_no_sum_is_taken_never_to_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sign of twice a number is that of what wrapped around, not that of the number."""
+    found = []
+    for seen in (A, Apply("add", (A, A))):
+        operator = Operator("negative", scalar_body(Apply("add", (Apply("lt", (seen, ZERO)), B))))
+        artifact = emit(reduce_all(2, operator), ELEMENTS["i64"])
+        ptx = compile_ptx(artifact.files[0][1], ["rl_fused_0"], (9, 0), monkeypatch)
+        found.append(re.findall(r"^\t(\w[\w.]*) ", ptx, re.MULTILINE))
+    assert found[0] != found[1]
 
 
 def test_one_function_after_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ from roundelay.dsl import syntax
 from roundelay.dsl.evaluation import compile_body
 from roundelay.dsl.faults import Report
 from roundelay.dsl.intervals import Interval, UndefinedError, known
-from roundelay.dsl.laws import apply_operator
 from roundelay.dsl.laws import tested as how_tested
 from roundelay.dsl.model import (
     Apply,
@@ -71,6 +70,13 @@ def blamed(text: str) -> str:
     with pytest.raises(InputError) as caught:
         build(text)
     return str(caught.value)
+
+
+def apply_operator(operator: Operator, left: Record, right: Record, element: str = "f64") -> Record:
+    """The operator's value, floats taken as reals; plain numbers are of type ``element``."""
+    struct = operator.struct
+    fields = (element,) if struct is None else tuple(field.element for field in struct.fields)
+    return compile_body(operator.body, fields)((left, right))
 
 
 def value(operator: Operator, left: int, right: int, element: str = "f64") -> object:

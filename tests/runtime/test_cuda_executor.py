@@ -13,12 +13,11 @@ from roundelay.codegen.elements import ELEMENTS
 from roundelay.runtime import cuda
 from roundelay.runtime.buffers import allocate, overlay
 from roundelay.runtime.gpu_launch import UnavailableError, place_arrays
+from tests.arrays import evaluate
 from tests.gpu_programs import (
-    SUM,
     argmax,
     as_program,
     attention,
-    compute,
     element_of,
     fill_randomly,
     find_difference,
@@ -28,6 +27,7 @@ from tests.gpu_programs import (
     scatter_trees,
 )
 from tests.host_shim import FakeCupy, needs_compiler
+from tests.schedules import SUM
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Operator
@@ -58,7 +58,7 @@ def test_runs_and_reruns(element: str, monkeypatch: pytest.MonkeyPatch) -> None:
             launch()
             launch.wait()
             launch.store()
-            assert not find_difference(kind, outputs, compute(fused, kind, inputs, count))
+            assert not find_difference(kind, outputs, evaluate(fused, kind, inputs, count))
     assert launch.measure_seconds(4) == pytest.approx(0.002)
 
 
@@ -71,7 +71,7 @@ def test_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
             assert buffers is not None
             inputs, outputs = buffers
             fill_randomly(F32, inputs, count)
-            wanted = compute(fused, F32, inputs, count)
+            wanted = evaluate(fused, F32, inputs, count)
             launch = executor.bind(inputs, outputs)
             launch.load()
             launch()
@@ -95,7 +95,7 @@ def test_records(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
             assert buffers is not None
             inputs, outputs = buffers
             fill_randomly(kind, inputs, count, mild=close > 0)
-            wanted = compute(fused, kind, inputs, count)
+            wanted = evaluate(fused, kind, inputs, count)
             launch = executor.bind(inputs, outputs)
             launch.load()
             launch()

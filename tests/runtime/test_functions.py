@@ -171,6 +171,20 @@ def test_shifts_beyond_the_type_are_defined(name: str) -> None:
         assert list(made) == [0, -1 if signed else 0, 0, 0]
 
 
+@pytest.mark.parametrize("name", ["i32", "i64", "u64"])
+def test_what_wraps_around_is_compared_and_shifted_as_it_is(name: str) -> None:
+    """No compiler may conclude from a signed overflow that there was none."""
+    element = ELEMENTS[name]
+    x, y = special(element, 300, 3), special(element, 300, 4)
+    for function in ("add", "sub", "mul", "neg"):
+        doubled = call(function, X) if function == "neg" else call(function, X, X)
+        for seen in (call("shr", doubled, number(100)), call("lt", doubled, number(0))):
+            body = scalar_body(call("add", seen, call("mul", Y, number(0))))
+            right = compute(body, element, [x, y])
+            for made in both(Operator("seen", body), element, x, y):
+                assert same(made, right), (function, seen)
+
+
 def test_truth_values_take_the_kind_of_their_surroundings() -> None:
     """(x < y) + (x > 0) · 2, and a comparison that is assigned as it is."""
     counted = call("add", call("lt", X, Y), call("mul", call("gt", X, number(0)), number(2)))

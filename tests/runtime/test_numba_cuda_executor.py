@@ -22,12 +22,9 @@ from roundelay.codegen.numba_cuda_backend import emit
 from roundelay.runtime.buffers import allocate, overlay
 from roundelay.runtime.gpu_launch import UnavailableError
 from roundelay.runtime.numba_cuda import load, load_simulator
+from tests.arrays import evaluate
 from tests.gpu_programs import (
-    MAX,
-    MIN,
-    SUM,
     as_program,
-    compute,
     every_function,
     fill_randomly,
     find_difference,
@@ -36,6 +33,7 @@ from tests.gpu_programs import (
     scatter_trees,
 )
 from tests.processes import is_running
+from tests.schedules import MAX, MIN, SUM
 
 F32 = ELEMENTS["f32"]
 
@@ -61,7 +59,7 @@ def test_every_element_and_function(element: Any) -> None:
         launch()
         launch.wait()
         launch.store()
-        assert not find_difference(element, outputs, compute(fused, element, inputs, count))
+        assert not find_difference(element, outputs, evaluate(fused, element, inputs, count))
     executor.close()
 
 
@@ -87,7 +85,7 @@ def test_in_place_and_again(fused: Any, name: str) -> None:
         launch = executor.bind(inputs, outputs)
         for seed in range(2):
             fill_randomly(element, inputs, seed)
-            wanted = compute(fused, element, inputs, count)
+            wanted = evaluate(fused, element, inputs, count)
             launch.load()
             launch()
             launch.store()
@@ -107,7 +105,7 @@ def test_several_launches_live_side_by_side() -> None:
         launch.load()
         launch()
         launch.store()
-        assert not find_difference(F32, outputs, compute(fused, F32, inputs, count))
+        assert not find_difference(F32, outputs, evaluate(fused, F32, inputs, count))
     del bound, launch
     gc.collect()
     assert sorted(executor._dropped) == [1, 2]
@@ -171,7 +169,11 @@ ORPHAN = """
     from roundelay.codegen.numba_cuda_backend import emit
     from roundelay.runtime.numba_cuda import load_simulator
     from roundelay.runtime.buffers import allocate
-    from tests.gpu_programs import SUM, as_program, reduce_all
+    from tests.gpu_programs import (
+        as_program,
+        reduce_all,
+    )
+    from tests.schedules import SUM
 
     fused, f32 = reduce_all(2, SUM), ELEMENTS["f32"]
     executor = load_simulator(emit(fused, f32), as_program(fused), f32)
@@ -210,6 +212,7 @@ PLAIN = """
     from roundelay.codegen.numba_cuda_backend import emit
     from roundelay.runtime.numba_cuda import load
     from roundelay.runtime.buffers import allocate
+    from tests.arrays import evaluate
     from tests.gpu_programs import *
 
     from roundelay.runtime import gpu_launch
@@ -229,7 +232,7 @@ PLAIN = """
         fill_randomly(element, inputs, 1)
         launch = executor.bind(inputs, outputs)
         launch.load(); launch(); launch.wait(); launch.store()
-        assert not find_difference(element, outputs, compute(fused, element, inputs, 50))
+        assert not find_difference(element, outputs, evaluate(fused, element, inputs, 50))
     print("right")
 """
 
@@ -254,6 +257,7 @@ FUNCTIONS = """
     from roundelay.codegen.numba_cuda_backend import emit
     from roundelay.runtime.numba_cuda import load
     from roundelay.runtime.buffers import allocate
+    from tests.arrays import evaluate
     from tests.gpu_programs import *
 
     def check(fused, element, close=0):
@@ -266,7 +270,7 @@ FUNCTIONS = """
             inputs[1][:] = few.astype(element.dtype)
         launch = executor.bind(inputs, outputs)
         launch.load(); launch(); launch.wait(); launch.store()
-        wanted = compute(fused, element, inputs, 61)
+        wanted = evaluate(fused, element, inputs, 61)
         difference = find_difference(element, outputs, wanted, close)
         assert not difference, (element.name, function, difference)
 
@@ -341,4 +345,4 @@ def test_on_a_device() -> None:
         launch()
         launch.wait()
         launch.store()
-        assert not find_difference(element, outputs, compute(fused, element, inputs, 1009))
+        assert not find_difference(element, outputs, evaluate(fused, element, inputs, 1009))
