@@ -60,6 +60,12 @@ def check_collective(declaration: syntax.Collective, report: Report) -> None:
                 f"{wants[0].item.name.text!r}, as at {wants[0].span.place}",
                 "tell wanted values apart by an index",
             )
+        if given is not None and want.item.name.text == given.item.name.text:
+            report.blame(
+                f"{want.item.name.text!r} is the name of what is given",
+                want.item.name.span,
+                "a name of its own for what is wanted, as in: y[r, c]",
+            )
         _check_want(want, given, parameters, numbers, report)
 
 

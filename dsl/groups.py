@@ -46,6 +46,10 @@ def build_groups(
         for turn in outer.run({RANKS: ranks, **scope}):
             found += [_group(group, turn, ranks, allowance, taken) for group in groups.groups]
         outer.blame_empty(report)
+        if not found and len(report.faults) == before:
+            report.blame(
+                "no group at all: the condition never holds", groups.span, "at least one group"
+            )
     except BlamedError as error:
         fault = error.fault
         report.add(replace(fault, message=fault.message + outer.where(turn)))

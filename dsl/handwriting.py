@@ -13,6 +13,7 @@ from .faults import Report
 from .groups import check_groups
 from .model import Limits, Problem
 from .schedules import build_handwritten, check_schedule
+from .standard import belongs
 
 if TYPE_CHECKING:
     from .machines import Built
@@ -23,7 +24,17 @@ if TYPE_CHECKING:
 
 def check_call(resolver: Resolver, declaration: syntax.Schedule) -> None:
     """Blame what is wrong in a schedule whatever it is called with."""
-    others = {*_operators(resolver, declaration), _machine(declaration)}
+    machine, call = _machine(declaration), declaration.topology
+    others = {*_operators(resolver, declaration), machine}
+    parameters = [each.name.text for each in declaration.parameters]
+    if not machine and call.name.text not in parameters:
+        resolver.find("topology", call.name)
+    elif not machine:
+        resolver.report.blame(
+            f"the parameter {call.name.text!r} with arguments",
+            call.span,
+            f"{call.name.text!r} alone: the machine that it stands for has its arguments",
+        )
     numbers = [p.name.text for p in declaration.parameters if p.name.text not in others]
     check_schedule(declaration, numbers, resolver.report)
     if declaration.groups is not None:
@@ -96,7 +107,11 @@ def resolve_schedule(
     inner = Report()
     made = build_handwritten(declaration, found, problem, scope, built.layout.node, inner)
     pass_on(inner, call, report)
-    return made
+    if made is None or not belongs(declaration.span):
+        return made
+    # Nobody can mend the library's text: what its moves come to on this machine is the caller's.
+    moves = tuple(replace(move, span=call.span) for move in made.moves)
+    return replace(made, moves=moves, span=call.span)
 
 
 def _built(

@@ -13,7 +13,7 @@ from .files import read_source
 from .handwriting import resolve_schedule
 from .model import Limits, Problem
 from .odd_machines import odd_machine
-from .oddities import odd_text
+from .oddities import odd_text, unfinished
 from .parser import Recovered, parse_call, parse_request, recover
 from .resolver import Resolver
 from .scopes import Scopes
@@ -58,8 +58,9 @@ def load(source: Source, *, wary: bool = False) -> Module:
     if not wary:
         return module
     odd = odd_text(recovered.document)
+    incomplete = unfinished(recovered.document)
     for topology in module.topologies:
-        odd += odd_machine(topology)
+        odd += odd_machine(topology, topology.name in incomplete)
     own = [each for each in odd if each.span is None or each.span.source == source]
     return replace(module, warnings=(*module.warnings, *InputError(*own).faults))
 

@@ -22,18 +22,18 @@ _BOTH = "write '<->', or give the other direction the same speed, if that was me
 _PEERS = 4  # Ranks; fewer have no common measure.
 
 
-def odd_machine(topology: Topology) -> list[Fault]:
+def odd_machine(topology: Topology, unfinished: bool = False) -> list[Fault]:
     """What is odd about a machine; places are those of its statements.
 
     Links that have no equal way back in a machine where most have; ranks with less than half of
     what three quarters of their group have; speeds that no hardware has; switches with one
-    neighbour.
+    neighbour, unless the machine is ``unfinished``: then that may well be meant.
     """
     kinds = (
         _one_sided(topology),
         _weak_ranks(topology),
         _odd_speeds(topology),
-        _dead_ends(topology),
+        () if unfinished else _dead_ends(topology),
     )
     return [fault for kind in kinds for fault in few(kind)]
 

@@ -30,6 +30,21 @@ def odd_text(document: syntax.Document) -> list[Fault]:
     return [fault for kind in kinds for fault in few(kind)]
 
 
+def unfinished(document: syntax.Document) -> frozenset[str]:
+    """Machines that others are made of, which may link more to them, and those that are what was
+    left of another.
+    """
+    found: set[str] = set()
+    for node in _nodes(document):
+        if isinstance(node, syntax.Part):
+            found.update(_mentioned(node.machine))
+        elif isinstance(node, syntax.Argument):
+            found.update(_mentioned(node.value))
+        elif isinstance(node, syntax.Derived):
+            found.add(node.name.text)
+    return frozenset(found)
+
+
 def few(faults: Iterable[Fault]) -> list[Fault]:
     """No more than 20 warnings of a kind, and how many others there are."""
     found = list(faults)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from . import syntax
 from .collective_checks import CHUNK, RANKS
 from .faults import BlamedError, LimitError, unknown_error
+from .indices import arity_fault
 from .loops import Allowance, Loops
 from .model import Handwritten, Move
 from .names import check_expression, check_loops, check_parameters
@@ -65,9 +66,8 @@ def _numeric(declaration: syntax.Schedule, numbers: list[str]) -> tuple[syntax.P
 
 def _check_argument(value: syntax.Expression, numbers: Collection[str], report: Report) -> None:
     """Arguments may name operators and machines, which their own declarations judge."""
-    if isinstance(value, syntax.Name | syntax.Apply):
-        return
-    check_expression(value, numbers, report)
+    if not isinstance(value, syntax.Name | syntax.Apply):
+        check_expression(value, numbers, report)
 
 
 def _check_step(step: syntax.Step, names: list[str], report: Report) -> None:
@@ -88,14 +88,9 @@ def _check_step(step: syntax.Step, names: list[str], report: Report) -> None:
             for index in send.chunk.indices:
                 check_expression(index, inner, report)
         for end in (send.src, send.dst):
-            if not isinstance(end, syntax.Reference):
-                _check_end(end, inner, report)
-
-
-def _check_end(end: syntax.Expression, names: Collection[str], report: Report) -> None:
-    # A bare word may be a rank's own name, which only the machine knows.
-    if not isinstance(end, syntax.Name):
-        check_expression(end, names, report)
+            # A bare word may be a rank's own name, which only the machine knows.
+            if not isinstance(end, syntax.Reference | syntax.Name):
+                check_expression(end, inner, report)
 
 
 def build_handwritten(
@@ -150,17 +145,15 @@ class _Build:
 
     def run(self) -> None:
         """Every step in order."""
-        for number, group in enumerate(self.problem.collective.groups):
-            self._group |= dict.fromkeys(group, number)
+        for place, group in enumerate(self.problem.collective.groups):
+            self._group |= dict.fromkeys(group, place)
         self._index()
-        for statement in self.declaration.statements:
-            if isinstance(statement, syntax.Chunks):
-                self.chunks = whole(statement.number, self.scope, "the number of chunks")
-                if not 1 <= self.chunks <= CHUNKS:
-                    raise BlamedError(
-                        f"{self.chunks} chunks", statement.number.span, f"1 to {CHUNKS}"
-                    )
-        for statement in self.declaration.statements:
+        statements = self.declaration.statements
+        number = next(each.number for each in statements if isinstance(each, syntax.Chunks))
+        self.chunks = whole(number, self.scope, "the number of chunks")
+        if not 1 <= self.chunks <= CHUNKS:
+            raise BlamedError(f"{self.chunks} chunks", number.span, f"1 to {CHUNKS}")
+        for statement in statements:
             if isinstance(statement, syntax.Step):
                 self._repeat(statement)
 
@@ -209,7 +202,7 @@ class _Build:
 
     def _move(self, send: syntax.Send, scope: Scope) -> Move:
         src, dst = self._rank(send.src, scope), self._rank(send.dst, scope)
-        group = self._group.get(src, 0)
+        group = self._group_of(send, src, dst)
         if isinstance(send.chunk, syntax.Choice):
             if self._blocks_in[group] != 1:
                 given, want = _names(self.collective)
@@ -238,11 +231,28 @@ class _Build:
             send.span,
         )
 
+    def _group_of(self, send: syntax.Send, src: int, dst: int) -> int:
+        """Whose value is sent: that of the sender's group, or else of the receiver's."""
+        group = self._group.get(src, self._group.get(dst))
+        if group is None and len(self.problem.collective.groups) > 1:
+            raise BlamedError(
+                f"ranks {src} and {dst} are in no group, so this may be the value of any",
+                send.src.span.to(send.dst.span),
+                "a sender or a receiver that is in a group",
+            )
+        return group or 0
+
     def _named(self, item: syntax.Item, group: int, scope: Scope) -> int:
         given, want = _names(self.collective)
         name = item.name.text
         if name not in (given, want):
             raise unknown_error("value", name, item.name.span, (given, want))
+        known = (len(indices) for value, _, indices in self._blocks if value == name)
+        arity = 1 + next(known, len(item.indices) - 1)
+        if len(item.indices) != arity:
+            message, span, _ = arity_fault(item, arity)
+            example = f"{name}[{', '.join('0' * arity)}]"
+            raise BlamedError(message, span, f"{arity}, the chunk as the last: {example}")
         place = tuple(whole(index, scope, "an index") for index in item.indices[:-1])
         block = self._blocks.get((name, group, place))
         if block is None:

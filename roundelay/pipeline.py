@@ -1,4 +1,7 @@
-"""The one place where the rooms meet: from a target to a problem, a schedule, kernels, numbers."""
+"""The one place where the rooms meet: from a target to a problem, a schedule, kernels, numbers.
+
+This file is long because no other calls from one room into another.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from roundelay.dsl.source import Fault, InputError, UnsupportedError
 from .targets import Request, is_file, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from fractions import Fraction
 
     from roundelay.codegen.artifact import Artifact
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Execution", "Request", "certify", "examine", "execute", "generate", "limit", "look",
+    "Execution", "Request", "certify", "examine", "execute", "follow", "generate", "limit", "look",
     "problem_of", "read", "refine", "require_lawful", "require_runnable", "synthesize", "write",
     "write_text",
 ]  # fmt: skip
@@ -96,6 +99,26 @@ def examine(operator: Operator) -> tuple[str, ...]:
     if faults := laws.conclude(operator, findings):
         raise InputError(*faults)
     return laws.describe(operator, findings)
+
+
+def follow(tasks: Iterable[Problem | Handwritten]) -> None:
+    """Follow what every schedule by hand moves, to the end.
+
+    Raises ``InputError`` with all that is wrong in those that do not make what is wanted.
+    """
+    by_hand = [task for task in tasks if isinstance(task, Handwritten)]
+    if not by_hand:
+        return
+    from roundelay.synth.by_hand import arrange
+
+    faults: list[Fault] = []
+    for task in by_hand:
+        try:
+            arrange(task)
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(*dict.fromkeys(faults))
 
 
 def look(target: str) -> tuple[Topology, Profile]:

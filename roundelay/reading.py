@@ -17,9 +17,10 @@ from .words import Json, Target  # noqa: TC001 - typer reads the annotations whe
 def check(file: Annotated[str, typer.Argument(help="A .rly file")], as_json: Json = False) -> None:
     """Read a file and say what it declares, or everything that is wrong with it."""
     from roundelay.dsl.loader import load, read_source
-    from roundelay.pipeline import examine
+    from roundelay.pipeline import examine, follow
 
     module = load(read_source(Path(file)), wary=True)
+    follow(module.plans)
     laws = [line for operator in module.operators for line in examine(operator)]
     if as_json:
         from roundelay.records import module_json

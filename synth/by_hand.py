@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _BOUNDING = 10.0  # Seconds for bounds to hold a schedule against, where they take so long.
 _SHOWN = 8  # Symbols of a value that a message names.
+_UNMADE = 20  # Messages of values that are not made: one missing send may cost them all.
 _LARGEST = 4_000_000  # Given and wanted values over all chunks: seconds to follow.
 
 
@@ -52,8 +53,8 @@ def judge(handwritten: Handwritten) -> Answer:
     for certificate in limit.certificates:
         verify(problem, certificate)
     found = Found(schedule, cost, "by hand")
-    proved = cost.per_byte == limit.per_byte
-    return Answer(problem, found, limit, proved, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return Answer(problem, found, limit, cost.per_byte == limit.per_byte, seconds)
 
 
 def arrange(handwritten: Handwritten) -> Schedule:
@@ -103,9 +104,8 @@ class _Hand:
             what = f"{self.given.chunks} chunks and {self.given.steps} steps"
             raise InputError(Fault(what, self.given.span, "1 chunk, 0 steps or more"))
         if self.given.chunks * values > _LARGEST:
-            most = max(1, _LARGEST // values)
             what = f"{self.given.chunks} chunks are too many for this collective"
-            raise InputError(Fault(what, self.given.span, f"at most {most}"))
+            raise InputError(Fault(what, self.given.span, f"at most {max(1, _LARGEST // values)}"))
 
     # ------------------------------------------------------------------ a step
 
@@ -114,10 +114,8 @@ class _Hand:
         self.ways.begin_step()
         arriving: list[tuple[Move, Merged, Got]] = []
         for move in moves:
-            if self._stands(move):
-                message = self._send(move)
-                if message is not None:
-                    arriving.append((move, message, Got(len(self.sends) - 1)))
+            if self._stands(move) and (message := self._send(move)) is not None:
+                arriving.append((move, message, Got(len(self.sends) - 1)))
         copied: set[tuple[int, int]] = set()
         for move, message, got in arriving:
             place = move.dst, move.chunk
@@ -213,22 +211,26 @@ class _Hand:
     def finish(self) -> tuple[Result, ...]:
         """Every wanted value as its rank holds it; faults where it does not."""
         results: list[Result] = []
-        blocks = self.given.problem.collective.blocks
-        for chunk in range(len(blocks) * self.given.chunks):
+        unmade = 0
+        for chunk in range(len(self.given.problem.collective.blocks) * self.given.chunks):
             for number, want in enumerate(self._block(chunk).wants):
-                parts = self._make(chunk, want)
+                parts = self._make(chunk, want, unmade < _UNMADE)
+                unmade += parts is None
                 if parts is not None:
                     results.append(Result(chunk, number, parts))
+        if unmade > _UNMADE and not self.broken:
+            what = f"and {unmade - _UNMADE} values more are not made"
+            self.faults[Fault(what, self.given.span)] = None
         return tuple(results)
 
-    def _make(self, chunk: int, want: Want) -> tuple[Part, ...] | None:
+    def _make(self, chunk: int, want: Want, blame: bool) -> tuple[Part, ...] | None:
         held = self._at(want.rank, chunk)
         made = held.merge(() if self.orders.any else (want.symbols,))
         if self.orders.any:
             fits = held.symbols == sum(1 << symbol for symbol in set(want.symbols))
         else:
             fits = made.content == want.symbols
-        if not fits and not self.broken:
+        if not fits and blame and not self.broken:
             self._blame_want(chunk, want, made)
         return made.parts if fits and made.parts else None
 
