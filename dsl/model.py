@@ -406,6 +406,8 @@ class Limits:
     in their inputs. ``channels``: most channels from one rank to another. ``symmetric``: every
     automorphism of the machine that the search looks at maps the schedule to itself.
     ``forbidden``: directed links (by their nodes' names) that the plan took out of the topology.
+    ``spans``: where a plan says what it asks for, by the names of the options (``at most`` for the
+    channels); none for what stands on a command line.
     """
 
     chunks: tuple[int, int] | None = None
@@ -419,6 +421,7 @@ class Limits:
     channels: int | None = None
     symmetric: bool = False
     forbidden: tuple[tuple[str, str], ...] = ()
+    spans: tuple[tuple[str, Span], ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ def build_limits(
         in_place="in place" in first,
         channels=_channels(first.get("at most"), report),
         symmetric="symmetric" in first,
+        spans=tuple((name, option.span) for name, option in first.items() if name in _LIMITING),
     )
     return what if isinstance(what, syntax.Synthesize | syntax.Run) else None, limits
 
@@ -82,6 +83,7 @@ _NAMES = {
     syntax.InPlace: "in place",
     syntax.Channels: "at most",
 }
+_LIMITING = ("chunks", "steps", "rounds", "in place", "at most", "symmetric")
 _SEARCHING = ("chunks", "steps", "rounds", "budget", "minimize", "symmetric")
 
 

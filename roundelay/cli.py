@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import bounding, reading
-from .console import WRONG, complain, leave, schedule_of, search_aloud
+from . import bounding, charting, reading
+from .console import WRONG, How, complain, leave, schedule_of, search_aloud
 from .words import (  # noqa: TC001 - typer reads the annotations when a verb is called.
     Budget,
     Chunks,
     Collective,
+    Export,
+    Jobs,
     Json,
     Minimize,
     Op,
     PlanNumber,
+    Prove,
     Root,
     Rounds,
     Schedule,
@@ -65,6 +68,7 @@ app.command()(reading.fmt)
 app.command()(reading.show)
 app.command()(bounding.bounds)
 app.command()(bounding.certify)
+app.command()(charting.frontier)
 
 
 @app.command()
@@ -82,19 +86,29 @@ def synth(
     budget: Budget = None,
     seed: Seed = 0,
     solver: Solver = "race",
+    jobs: Jobs = None,
+    prove: Prove = False,
+    export: Export = None,
     show: Annotated[bool, typer.Option("--show", help="Print every message as well")] = False,
     as_json: Json = False,
 ) -> None:
     """Find a schedule, and say how good it is."""
     from roundelay import options
 
+    how = How(seed, solver, jobs, prove, export)
     task = _task(target, collective, op, root, plan, schedule)
     task = options.limit(task, chunks, steps, rounds, budget, minimize)
-    answer = search_aloud(task, seed, solver, as_json)
+    options.require_search(task, **{"--prove": prove, "--export": export is not None})
+    if export is not None:
+        options.require_folder(export, "--export")
+    answer, files = search_aloud(task, how, as_json)
     if as_json:
         from roundelay.records import answer_json
 
-        print(json.dumps(answer_json(answer)))
+        record = answer_json(answer)
+        if export is not None:
+            record["exported"] = [str(path) for path in files]
+        print(json.dumps(record))
     elif show and (found := schedule_of(answer)):
         print(found)
     leave(answer)
@@ -115,6 +129,7 @@ def run(
     budget: Budget = None,
     seed: Seed = 0,
     solver: Solver = "race",
+    jobs: Jobs = None,
     begin: Annotated[
         str | None, typer.Option("-b", "--minbytes", help="Smallest size, as in nccl-tests: 4K")
     ] = None,
@@ -140,12 +155,13 @@ def run(
 
     options.require("--backend", backend, EXECUTORS)
     options.require("--fill", fill, ("random", "rank"))
+    how = How(seed, solver, jobs)
     task = _task(target, collective, op, root, plan, schedule)
     task = options.limit(task, chunks, steps, rounds, budget, minimize, datatype)
     problem = pipeline.problem_of(task)
     sizes, cut = options.choose_sizes(problem, begin, end, factor)
     pipeline.require_runnable(problem, backend)
-    answer = search_aloud(task, seed, solver, as_json)
+    answer, _ = search_aloud(task, how, as_json)
     found = _schedule_or_leave(answer, as_json, {"rows": [], "verified": False})
     from roundelay.runtime.bench import Plan
 
@@ -179,6 +195,7 @@ def codegen(
     budget: Budget = None,
     seed: Seed = 0,
     solver: Solver = "race",
+    jobs: Jobs = None,
     datatype: Annotated[str | None, typer.Option("-d", "--datatype", help="Element type")] = None,
     backend: Annotated[str, typer.Option(help="numba-cpu, cuda or numba-cuda")] = "numba-cpu",
     as_json: Json = False,
@@ -189,10 +206,11 @@ def codegen(
 
     options.require("--backend", backend, BACKENDS)
     options.require_folder(output)
+    how = How(seed, solver, jobs)
     task = _task(target, collective, op, root, plan, schedule)
     task = options.limit(task, chunks, steps, rounds, budget, minimize, datatype)
     pipeline.require_runnable(pipeline.problem_of(task))
-    answer = search_aloud(task, seed, solver, as_json)
+    answer, _ = search_aloud(task, how, as_json)
     found = _schedule_or_leave(answer, as_json, {"backend": backend, "files": []})
     _, artifact = pipeline.generate(found, backend)
     paths = pipeline.write(artifact, output)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+import time
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from roundelay.dsl.model import Handwritten, Problem
-    from roundelay.synth.schedule import Answer, Certificate, Schedule
+    from roundelay.synth.schedule import Answer, Schedule
 
 WRONG, BAD_INPUT, GAVE_UP, INTERNAL, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 130
 """Exit statuses beside 0: wrong data; bad input, or a request that was proved impossible; nothing
@@ -45,24 +48,46 @@ class Progress:
             self._status.stop()
 
 
-def search_aloud(task: Problem | Handwritten, seed: int, solver: str, quiet: bool) -> Answer:
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to search: the options of the command line that are not about the problem.
+
+    ``began``: when the command did, for the budget.
+    """
+
+    seed: int = 0
+    solver: str = "race"
+    jobs: int | None = None
+    prove: bool = False
+    export: Path | None = None
+    began: float = field(default_factory=time.monotonic)
+
+
+def search_aloud(
+    task: Problem | Handwritten, how: How, quiet: bool
+) -> tuple[Answer, tuple[Path, ...]]:
     """Search, or judge what was written by hand, and unless ``quiet`` say what is asked, how it
-    goes and what came of it.
+    goes and what came of it. Also the files that were exported.
     """
     from roundelay import options, pipeline, report
 
-    options.require("--solver", solver, ("race", "z3", "cpsat"))
-    if quiet:
-        return pipeline.synthesize(task, seed=seed, solver=solver)
-    for line in report.header_lines(pipeline.problem_of(task)):
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-    with Progress() as progress:
-        answer = pipeline.synthesize(task, seed=seed, solver=solver, on_progress=progress.say)
-    for line in report.answer_lines(answer):
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-    return answer
+    options.require("--solver", how.solver, ("race", "z3", "cpsat"))
+    if not quiet:
+        for line in report.header_lines(pipeline.problem_of(task)):
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    with nullcontext() if quiet else Progress() as progress:
+        answer = pipeline.synthesize(
+            task, seed=how.seed, solver=how.solver, jobs=how.jobs, prove=how.prove,
+            began=how.began, on_progress=None if progress is None else progress.say,
+        )  # fmt: skip
+    files = () if how.export is None else pipeline.export(answer, how.export, complain)
+    if not quiet:
+        lines = [f"exported  {path}" for path in files]
+        for line in (*lines, *report.answer_lines(answer)):
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    return answer, files
 
 
 def schedule_of(answer: Answer) -> Schedule | None:
@@ -77,10 +102,15 @@ def leave(answer: Answer) -> NoReturn:
     from roundelay.synth.schedule import GaveUp, Impossible
 
     match answer.outcome:
-        case Impossible(certificate, _):
-            complain(f"error: impossible: {certificate.reason}")
-            if remedy := _remedy(answer, certificate):
-                complain(f"  remedy: {remedy}")
+        case Impossible(certificate, engine):
+            from roundelay.dsl.source import InputError
+            from roundelay.synth.refusals import refuse
+
+            refusals = refuse(answer.problem, answer.bound) if engine == "bound" else ()
+            if refusals:
+                complain(str(InputError(*(each.fault for each in refusals))))
+            else:
+                complain(f"error: impossible: {certificate.reason}")
             sys.exit(BAD_INPUT)
         case GaveUp(reason, _):
             complain(f"error: gave up: {reason}")
@@ -89,16 +119,3 @@ def leave(answer: Answer) -> NoReturn:
             if answer.interrupted:
                 complain("interrupted: this is the best schedule found until then")
             sys.exit(INTERRUPTED if answer.interrupted else 0)
-
-
-def _remedy(answer: Answer, certificate: Certificate) -> str:
-    """Which limit to move, and how far, where a bound alone forbids the request."""
-    from .report import count, show_number
-
-    if certificate.kind == "distance":
-        return f"allow at least {count(answer.bound.steps, 'step')} (--steps)"
-    if certificate.kind in ("cut", "partition", "lengths"):
-        fewest = answer.problem.limits.chunks[0] if answer.problem.limits.chunks else 1
-        rounds = show_number(fewest * answer.bound.rounds)
-        return f"allow at least {rounds} rounds for {count(fewest, 'chunk')} (--rounds)"
-    return ""

@@ -117,7 +117,19 @@ def choose_sizes(
     return tuple(fitting), cut
 
 
-def require_folder(folder: Path) -> None:
+def require_search(task: Problem | Handwritten, **given: bool) -> None:
+    """Refuse options of a search, by name and whether they were given, on a schedule by hand."""
+    from roundelay.dsl.model import Handwritten
+
+    for option in [option for option, value in given.items() if value]:
+        if isinstance(task, Handwritten):
+            raise InputError(
+                Fault(f"{option} changes nothing in a schedule by hand", None, "a search",
+                      f"leave {option} out")
+            )  # fmt: skip
+
+
+def require_folder(folder: Path, option: str = "-o") -> None:
     """Refuse before the search what could not be written after it."""
     existing = folder
     try:
@@ -128,5 +140,5 @@ def require_folder(folder: Path) -> None:
         writable = False
     if not writable:
         raise InputError(
-            Fault(f"cannot write into {folder}", None, "a folder", "choose another with -o")
+            Fault(f"cannot write into {folder}", None, "a folder", f"choose another with {option}")
         )

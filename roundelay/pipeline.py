@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from roundelay.codegen.program import Program
     from roundelay.dsl.model import Objective, Operator, Problem, Topology
     from roundelay.runtime.bench import Plan, Row
+    from roundelay.synth.frontier.chart import Chart
     from roundelay.synth.profile import Profile
     from roundelay.synth.schedule import Answer, Bound, Schedule
 
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Execution", "Request", "certify", "examine", "execute", "follow", "generate", "limit", "look",
-    "problem_of", "read", "refine", "require_lawful", "require_runnable", "synthesize", "write",
-    "write_text",
+    "Execution", "Request", "certify", "chart", "examine", "execute", "export", "follow",
+    "generate", "limit", "look", "problem_of", "read", "refine", "require_lawful",
+    "require_runnable", "synthesize", "write", "write_text",
 ]  # fmt: skip
 
 
@@ -83,6 +84,8 @@ def refine(
         element=element or limits.element,
         sizes=sizes or limits.sizes,
         objective=objective or limits.objective,
+        # What a command line says stands in no plan.
+        spans=tuple(each for each in limits.spans if searching.get(each[0]) is None),
     )
     problem = replace(problem, limits=changed)
     return replace(task, problem=problem) if isinstance(task, Handwritten) else problem
@@ -219,9 +222,15 @@ def synthesize(
     *,
     seed: int = 0,
     solver: str = "race",
+    jobs: int | None = None,
+    prove: bool = False,
+    began: float | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Answer:
-    """Search for a schedule, or judge one by hand; every one returned has passed the checker."""
+    """Search for a schedule, or judge one by hand; every one returned has passed the checker.
+
+    ``solver``, ``jobs``, ``prove`` and ``began`` are those of ``roundelay.synth.search.search``.
+    """
     require_lawful(problem_of(task))
     if isinstance(task, Handwritten):
         from roundelay.synth.by_hand import judge
@@ -229,7 +238,53 @@ def synthesize(
         return judge(task)
     from roundelay.synth.search import search
 
-    return search(task, seed=seed, solver=solver, on_progress=on_progress)
+    return search(task, seed=seed, solver=solver, jobs=jobs, prove=prove, on_progress=on_progress)
+
+
+def export(answer: Answer, folder: Path, tell: Callable[[str], None]) -> tuple[Path, ...]:
+    """Write the query that decided an answer as files for other solvers; their paths.
+
+    What is too large to write is told, and nothing is written. Raises ``InputError`` where the
+    folder takes no file.
+    """
+    from roundelay.synth.exact.exports import export as to_files
+    from roundelay.synth.exact.model import TooLargeError
+
+    if answer.decisive is None:
+        tell("nothing exported: no query was asked")
+        return ()
+    try:
+        files = to_files(answer.problem, answer.decisive, answer.outcome)
+    except TooLargeError as error:
+        tell(f"nothing exported: {error}")
+        return ()
+    return tuple(write_text(folder / name, text) for name, text in files)
+
+
+def chart(
+    problem: Problem,
+    *,
+    seed: int = 0,
+    solver: str = "race",
+    jobs: int | None = None,
+    folder: Path | None = None,
+    fresh: bool = False,
+    on_progress: Callable[[str], None] | None = None,
+    on_warning: Callable[[str], None] | None = None,
+) -> Chart:
+    """Walk along a problem's frontier of steps and bandwidth, going on where the last run ended.
+
+    ``folder`` keeps what is found (None: among the user's caches); ``fresh`` begins anew.
+    """
+    require_lawful(problem)
+    from roundelay.synth.frontier.explorer import explore
+    from roundelay.synth.frontier.store import Store, default_folder
+
+    place = default_folder() if folder is None else folder
+    store = Store(place, problem, on_warning or (lambda _: None), fresh=fresh)
+    return explore(
+        problem, seed=seed, solver=solver, jobs=jobs, store=store, on_progress=on_progress
+    )
 
 
 def generate(schedule: Schedule, backend: str) -> tuple[Program, Artifact]:
@@ -256,10 +311,13 @@ def require_runnable(problem: Problem, runner: str | None = None) -> None:
 
     require_problem(problem, find_element(problem))
     if problem.limits.in_place and find_offsets(problem.collective) is None:
-        raise UnsupportedError(
-            f"{problem.collective.name} has no in-place form",
-            "a collective whose results can lie where its inputs were",
-            "leave 'in place' out",
+        raise InputError(
+            Fault(
+                f"{problem.collective.name} has no in-place form",
+                dict(problem.limits.spans).get("in place"),
+                "a collective whose results can lie where its inputs were",
+                "leave 'in place' out",
+            )
         )
     if runner is not None:
         require_device(runner)

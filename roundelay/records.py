@@ -70,7 +70,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "steps": schedule.steps if schedule else step_wish,
         "rounds": None if rounds is None else exact(rounds),
         "cost": _cost_json(outcome.cost) if isinstance(outcome, Found) else None,
-        "bound": _bound_json(answer.bound),
+        "bound": bound_json(answer.bound),
         "proved": answer.proved,
         "engine": outcome.engine,
         "seconds": round(answer.seconds, 6),
@@ -122,7 +122,8 @@ def _cost_json(cost: Cost) -> dict[str, Any]:
     }
 
 
-def _bound_json(bound: Bound) -> dict[str, Any]:
+def bound_json(bound: Bound) -> dict[str, Any]:
+    """A bound with its certificates."""
     return {
         "steps": bound.steps,
         "rounds_per_chunk": exact(bound.rounds),

@@ -117,12 +117,17 @@ def header_lines(problem: Problem) -> list[str]:
     return lines
 
 
+def bound_lines(bound: Bound) -> list[str]:
+    """What no schedule can beat, and why."""
+    rate = f"{show_rate(1 / bound.per_byte)} algbw" if bound.per_byte else "no transfer needed"
+    lines = [f"bound     {count(bound.steps, 'step')}, {rate}"]
+    return lines + [f"            {c.reason}" for c in bound.certificates if c.reason]
+
+
 def answer_lines(answer: Answer) -> list[str]:
     """The bound, what was found in how long, and how the two compare."""
     bound, outcome = answer.bound, answer.outcome
-    rate = f"{show_rate(1 / bound.per_byte)} algbw" if bound.per_byte else "no transfer needed"
-    lines = [f"bound     {count(bound.steps, 'step')}, {rate}"]
-    lines += [f"            {c.reason}" for c in bound.certificates if c.reason]
+    lines = bound_lines(bound)
     seconds = f"{answer.seconds:.2f} s"
     match outcome:
         case Found(schedule, cost, engine):

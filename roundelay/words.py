@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,4 +32,21 @@ Minimize = Annotated[
 Budget = Annotated[str | None, typer.Option(help="Time for the search: 60, 60s [default: 60s]")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of solvers and data")]
 Solver = Annotated[str, typer.Option(help="race, z3 or cpsat")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=1,
+        max=1024,
+        help="Solvers at once; with 1, a seed gives the same schedule again [default: all cores]",
+    ),
+]
+Prove = Annotated[
+    bool, typer.Option("--prove", help="Have the other solver prove an impossibility, too")
+]
+Export = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Write the decisive query there as .opb and .smt2"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]

@@ -1,7 +1,8 @@
 """Judges a schedule without a solver, from the problem's own words alone.
 
 It propagates contribution sets by the operator's algebra and adds up what every link carries.
-Nothing here is shared with the engines, the bounds or the decoding of solver models.
+Nothing here or in ``loads`` is shared with the engines, the bounds, the prices or the decoding of
+solver models.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fractions import Fraction
 from operator import mul
 from typing import TYPE_CHECKING
 
+from .loads import count_loads
 from .schedule import Got, Own
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def check(schedule: Schedule) -> Verdict:
     violations += _judge_results(schedule, carried)
     if violations:
         raise ScheduleError(violations)
-    loads = _loads(schedule)
+    loads = count_loads(schedule)
     return Verdict(loads, _rounds(schedule.problem.topology, loads), _unused(schedule))
 
 
@@ -199,14 +201,6 @@ def _equal(content: tuple[int, ...], wanted: tuple[int, ...], operator: Operator
 
 def _names(block: Block, symbols: Sequence[int]) -> str:
     return " ".join(str(block.symbols[symbol]) for symbol in symbols) or "nothing"
-
-
-def _loads(schedule: Schedule) -> tuple[tuple[int, ...], ...]:
-    loads = [[0] * len(schedule.problem.topology.links) for _ in range(schedule.steps)]
-    for send in schedule.sends:
-        for link in send.route:
-            loads[send.step][link] += 1
-    return tuple(map(tuple, loads))
 
 
 def _rounds(topology: Topology, loads: tuple[tuple[int, ...], ...]) -> Fraction:

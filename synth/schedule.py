@@ -193,11 +193,12 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Impossible:
     """No schedule exists within the limits asked for; the certificate says why and in which
-    class of schedules that was proved.
+    class of schedules that was proved (by a search: that of the ``encoding``).
     """
 
     certificate: Certificate
     engine: str
+    encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,8 @@ class Answer:
     ``outcome`` answers the request; ``log`` holds every query asked with its outcome's name and
     seconds; ``proved`` says whether the found schedule meets the bound in bandwidth, or, where
     the request is impossible, whether that holds for all schedules. ``interrupted``: the search
-    was stopped by hand, and the outcome is what it had until then.
+    was stopped by hand, and the outcome is what it had until then. ``decisive``: the query that
+    this outcome answers (None: nothing was asked).
     """
 
     problem: Problem
@@ -241,3 +243,4 @@ class Answer:
     seconds: float
     log: tuple[tuple[Query, str, float], ...] = ()
     interrupted: bool = False
+    decisive: Query | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
@@ -10,16 +11,18 @@ from typing import TYPE_CHECKING
 
 from roundelay.dsl.source import UnsupportedError
 
-from .bounds import bound, measure_quickest
-from .certificates import verify
-from .exact.engine import refuse_unsupported
-from .exact.plan import list_variants
+from .bounds import measure_quickest
+from .counts import chunk_counts, step_counts
+from .exact.clock import start_clock
+from .exact.engine import CHOICES, refuse_unsupported
+from .exact.plan import has_trees
 from .exact.pool import Pool
+from .refusals import bound_surely, concern, refuse
 from .schedule import ANY_ROUNDS, Answer, Found, GaveUp, Impossible, Query
 from .walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from roundelay.dsl.model import Objective, Problem
 
@@ -37,9 +40,6 @@ _CLOSE = Fraction(5, 4)  # A quarter above the least rounds possible is no long 
 _MOST_WANTED = 1_000_000  # Wanted values,
 _MOST_CHUNKS = 65_536  # chunks of all blocks together,
 _MOST_STEPS = 4096  # and steps, beyond which every model is too large.
-_CHUNKS = (1, 2, 4, 8, 3, 6, 5, 7)  # Halving and doubling first: links mostly come in powers of 2.
-_MOST_RANGE = 1024  # Chunk counts of a range that are looked at, from its lower end.
-_MANY_CHUNKS = (*_CHUNKS, 12, 16)  # Where bandwidth counts, and not steps alone.
 
 
 def search(
@@ -48,6 +48,9 @@ def search(
     seed: int = 0,
     budget: float | None = None,
     solver: str = "race",
+    jobs: int | None = None,
+    prove: bool = False,
+    began: float | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Answer:
     """The best schedule found within a problem's limits, in ``budget`` seconds at most.
@@ -59,24 +62,33 @@ def search(
     nothing below the bounds, and stops when the bound is met, the time is out or Ctrl-C comes:
     the best schedule so far is the answer then. Where no budget is given at all, it has
     ``BUDGET`` seconds to find a schedule and some more to better it. One number of steps alone
-    means so many at most. Where time decides what is asked, or a race who answers first, two runs
-    may differ: one solver, one query and time enough make the answer the same. Raises
-    ``UnsupportedError``.
+    means so many at most. ``jobs``: worker processes at once (default: the cores there are). With
+    several, the first answer counts and time decides what is asked, so two runs may differ. With
+    one, turns and patience are measured in the solvers' own effort, and the same problem, seed
+    and solver give the same schedule on every run, unless the budget (or its share for bounds)
+    ends by the clock on the wall first. ``prove``: where the answer is an impossibility that one
+    solver proved, the other one is asked too. ``began``: when the budget begins (monotonic; by
+    default now), of which half is left in any case. Raises ``UnsupportedError``.
     """
-    began = time.monotonic()
     limits = problem.limits
     refuse_unsupported(problem)
-    _refuse_limits(problem)
+    refuse_limits(problem)
     given = limits.budget if budget is None else budget
-    limit = bound(problem, budget=float(BUDGET if given is None else given) * _BOUNDING)
-    for certificate in limit.certificates:
-        verify(problem, certificate)
+    seconds = float(BUDGET if given is None else given)
+    now = time.monotonic()
+    began = now if began is None else max(began, now - seconds / 2)
     objective = _choose_objective(problem)
     patience = _PATIENCE if objective.kind == "latency" else _LONG_PATIENCE
-    with Pool() as pool:
+    limit = bound_surely(problem, seconds * _BOUNDING) if concern(limits) else None
+    if limit is not None and (refusals := refuse(problem, limit)):
+        refused = Impossible(refusals[0].certificate, "bound")
+        return Answer(problem, refused, limit, True, time.monotonic() - now)
+    with Pool(jobs) as pool:
+        pool.warm(CHOICES[solver][0])
+        limit = bound_surely(problem, seconds * _BOUNDING) if limit is None else limit
         walk = Walk(
-            problem, limit, objective, seed, solver,
-            began + float(BUDGET if given is None else given),
+            problem, limit, objective, seed, solver, pool.jobs,
+            start_clock(seconds, pool.jobs, began),
             patience if given is None else None, pool, on_progress or _ignore,
             measure_quickest(problem.topology) if objective.kind == "time" else Fraction(0),
         )  # fmt: skip
@@ -86,9 +98,13 @@ def search(
         except KeyboardInterrupt:
             interrupted = True
             outcome = walk.best or GaveUp("interrupted", "exact")
-    seconds = time.monotonic() - began
+        decisive = walk.query_of(outcome)
+        if prove and isinstance(outcome, Impossible):
+            with suppress(KeyboardInterrupt):
+                outcome = walk.confirm(outcome)
     proved = _is_proved(outcome, limit)
-    return Answer(problem, outcome, limit, proved, seconds, tuple(walk.log), interrupted)
+    took = time.monotonic() - now
+    return Answer(problem, outcome, limit, proved, took, tuple(walk.log), interrupted, decisive)
 
 
 def _is_proved(outcome: Outcome, limit: Bound) -> bool:
@@ -101,7 +117,7 @@ def _is_proved(outcome: Outcome, limit: Bound) -> bool:
             return False
 
 
-def _refuse_limits(problem: Problem) -> None:
+def refuse_limits(problem: Problem) -> None:
     """Raise ``UnsupportedError`` for numbers that no model of this engine could hold, and for a
     class of schedules that it has none for.
     """
@@ -143,10 +159,10 @@ def _walk(walk: Walk) -> Outcome:
         return first
     assert walk.best is not None
     fewest = first.schedule.steps if steps is None else max(steps[0], first.schedule.steps)
-    several = len(list_variants(walk.problem)) > 1
+    several = has_trees(walk.problem)
     for quick in (True, False) if several and walk.objective.kind != "latency" else (False,):
-        for count in _step_counts(walk, fewest):
-            for number in _chunk_counts(walk):
+        for count in step_counts(walk, fewest):
+            for number in chunk_counts(walk):
                 if not walk.settled(count):
                     _improve(walk, number, count, quick=quick)
                 if walk.left() <= 0:
@@ -180,6 +196,9 @@ def _find_first(walk: Walk) -> Outcome:
         if isinstance(last, Found):
             if asked < fewest:
                 walk.best = walk.replicated(last.schedule, fewest)
+                if walk.best is None:
+                    why = f"there is no time for {fewest} copies of the schedule for one chunk"
+                    return GaveUp(why, "exact")
             assert walk.best is not None
             return walk.best
         if isinstance(last, GaveUp):
@@ -216,51 +235,6 @@ def _improve(walk: Walk, chunks: int, steps: int, *, quick: bool) -> None:
             return
         else:
             low = target + grain
-
-
-def _step_counts(walk: Walk, first: int) -> Iterator[int]:
-    """Step counts worth trying: for latency the first schedule's own alone.
-
-    Else twice as many come first: all the way to a root and back is room enough for much of the
-    bandwidth, and more room makes schedules easier to find. Then three times as many, and the
-    others in order.
-    """
-    if walk.objective.kind == "latency":
-        yield first
-        return
-    limits = walk.problem.limits
-    ranks = len(walk.problem.topology.ranks)
-    most = max(3 * first, 2 * ranks) if limits.steps is None else limits.steps[1]
-    leaps = [count for count in (2 * first, 3 * first) if first < count <= most]
-    yield from leaps
-    yield from (count for count in range(first, most + 1) if count not in leaps)
-
-
-def _chunk_counts(walk: Walk) -> Iterator[int]:
-    """Chunk counts worth trying, in order.
-
-    Where bandwidth counts, those come first that could come nearest to the bound: rounds are
-    multiples of a grain, so a bound of 7/24 rounds a chunk may be met with 12 chunks, in 7/2
-    rounds, while a single chunk takes 1/2 round at least.
-    """
-    limits = walk.problem.limits
-    ranks = len(walk.problem.topology.ranks)
-    usual = _CHUNKS if walk.objective.kind == "latency" else _MANY_CHUNKS
-    if limits.chunks is None:
-        numbers = [*usual, *([ranks] if ranks not in usual else [])]
-    else:
-        low, high = limits.chunks
-        numbers = [number for number in usual if low <= number <= high]
-        most = min(high, low + _MOST_RANGE)
-        numbers += [number for number in range(low, most + 1) if number not in usual]
-    if walk.objective.kind != "latency":
-        grain = walk.grain()
-
-        def nearest(number: int) -> Fraction:
-            return ceil(number * walk.limit.rounds / grain) * grain / number
-
-        numbers.sort(key=lambda number: (nearest(number), number))
-    yield from numbers
 
 
 def _choose_objective(problem: Problem) -> Objective:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .checker import check
 from .copies import replicate
-from .exact.engine import solve
+from .exact.engine import confirm, solve
 from .schedule import ANY_ROUNDS, Cost, Found, GaveUp, Impossible, Query
 from .timeline import price
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
     from roundelay.dsl.model import Objective, Problem
 
+    from .exact.clock import Clock
     from .exact.pool import Pool
     from .schedule import Bound, Outcome, Schedule
 
+_LEAST = 0.05  # Seconds that every query gets.
+_COPYING = 4e-5  # Seconds that copying and checking a message takes.
 _WORTH_TELLING = 0.5  # Seconds that a quick try without a find takes before anyone hears of it.
 
 
@@ -31,7 +34,10 @@ class Walk:
 
     ``refuted`` holds, by chunks and steps, the most rounds proved too few. ``quickest`` is the
     least latency of a step, in seconds, where the objective counts it;
-    ``patience`` the seconds left once there is a schedule (None: all there are).
+    ``patience`` the seconds left once there is a schedule (None: all there are). All seconds are
+    those of the ``clock``; on one that counts effort, with one job, what is asked next depends on
+    nothing but what was answered and the effort it took, so the whole walk goes alike each time
+    until the wall-clock end of the budget cuts it. ``asked``: the queries, with their outcomes.
     """
 
     problem: Problem
@@ -39,7 +45,8 @@ class Walk:
     objective: Objective
     seed: int
     solver: str
-    deadline: float
+    jobs: int
+    clock: Clock
     patience: float | None
     pool: Pool
     tell: Callable[[str], None]
@@ -47,12 +54,13 @@ class Walk:
     best: Found | None = None
     refuted: dict[tuple[int, int], Fraction] = field(default_factory=dict)
     log: list[tuple[Query, str, float]] = field(default_factory=list)
+    asked: list[tuple[Query, Outcome]] = field(default_factory=list)
 
     # ------------------------------------------------------------------ money and time
 
     def left(self) -> float:
         """Seconds until the time is out."""
-        return self.deadline - time.monotonic()
+        return self.clock.left()
 
     def price_of(self, cost: Cost) -> Fraction:
         """What the objective minimises once the number of steps is settled."""
@@ -112,10 +120,12 @@ class Walk:
         ``quick`` asks the engine's smaller encoding alone.
         """
         began = time.monotonic()
+        clock = self.clock.part(max(_LEAST, seconds))
         outcome = solve(
-            self.problem, query, budget=max(0.05, min(seconds, self.left())), seed=self.seed,
-            solver=self.solver, pool=self.pool, limit=self.limit, quick=quick,
+            self.problem, query, budget=seconds, seed=self.seed, solver=self.solver,
+            jobs=self.jobs, pool=self.pool, limit=self.limit, quick=quick, clock=clock,
         )  # fmt: skip
+        self.asked.append((query, outcome))
         took = time.monotonic() - began
         open_word = "no tree pairs" if quick else "no answer"
         word = {Found: "found", Impossible: "impossible", GaveUp: open_word}[type(outcome)]
@@ -130,18 +140,52 @@ class Walk:
             self.tell(f"{_describe(query)}: {word} in {took:.1f} s")
         return outcome
 
+    def query_of(self, outcome: Outcome) -> Query | None:
+        """The query that has this outcome.
+
+        Of a schedule nobody asked for, such as copies of a smaller one: whether there is one like
+        it; of any other outcome the last query with one of its kind.
+        """
+        for query, other in self.asked:
+            if other is outcome:
+                return query
+        if isinstance(outcome, Found):
+            schedule = outcome.schedule
+            return Query(schedule.chunks, schedule.steps, outcome.cost.rounds)
+        kinds = [query for query, other in self.asked if type(other) is type(outcome)]
+        return kinds[-1] if kinds else None
+
+    def confirm(self, refuted: Impossible) -> Impossible:
+        """Have the other solver prove it, too, in the time that is left."""
+        query = self.query_of(refuted)
+        if query is None or refuted.certificate.kind != "search":
+            return refuted
+        began = time.monotonic()
+        outcome = confirm(self.problem, query, refuted, seed=self.seed, jobs=self.jobs,
+                          pool=self.pool, clock=self.clock)  # fmt: skip
+        word = "no answer" if outcome.engine == refuted.engine else "impossible"
+        self.tell(f"{_describe(query)}, asked again: {word} in {time.monotonic() - began:.1f} s")
+        return outcome
+
     def keep(self, found: Found) -> None:
         """Remember a schedule if it is the best; the first one starts the clock of patience."""
         if self.best is None and self.patience is not None:
-            self.deadline = min(self.deadline, time.monotonic() + self.patience)
+            self.clock.shorten(self.patience)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
 
     def _rank(self, found: Found) -> tuple[Fraction, int]:
         return self.price_of(found.cost), found.schedule.steps
 
-    def replicated(self, schedule: Schedule, times: int) -> Found:
-        """A schedule that does the same to ``times`` as many chunks."""
+    def replicated(self, schedule: Schedule, times: int) -> Found | None:
+        """A schedule that does the same to ``times`` as many chunks; None: too many for the time.
+
+        Copying and checking cannot be stopped on the way, so it is estimated beforehand.
+        """
+        seconds = len(schedule.sends) * times * _COPYING
+        if seconds > self.left():
+            return None
+        self.clock.spend(seconds)
         copied = replicate(schedule, times)
         check(copied)
         return Found(copied, price(copied), "exact (copies of a smaller schedule)")

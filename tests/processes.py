@@ -1,4 +1,4 @@
-"""Asking after a process."""
+"""Asking after processes."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def is_running(pid: int) -> bool:
         return False
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def busy_factor() -> float:
+    """How many times longer things take because this machine has other work, too; at least 1."""
+    waiting = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+    return max(1.0, waiting)

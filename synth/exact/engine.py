@@ -1,76 +1,38 @@
-"""The exact engine: one query, several encodings and solvers at once, an answer within a budget.
-
-This file is long for the sake of one loop: who runs, who is heard, who is ended, and when.
-"""
+"""The exact engine: one query, several encodings and solvers at once, an answer within a budget."""
 
 from __future__ import annotations
 
-import selectors
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.bounds import bound
-from roundelay.synth.checker import ScheduleError, check
-from roundelay.synth.schedule import (
-    ANY_ROUNDS,
-    Certificate,
-    Found,
-    GaveUp,
-    Impossible,
-    Outcome,
-    Own,
-    Result,
-    Schedule,
-)
-from roundelay.synth.timeline import price
+from roundelay.synth.schedule import Found, Impossible
 
-from .draft import Plain
-from .plan import list_variants, name_class
-from .pool import Pool, Worker, share_pool
-from .worker import SOLVERS, Job, Started
+from .clock import start_clock
+from .plan import list_variants
+from .pool import count_cores, share_pool
+from .race import Race, line_up, run
+from .verdicts import NAMES, EngineError, accept, refuse_below, stay
+from .worker import SOLVERS
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from roundelay.dsl.model import Problem
-    from roundelay.synth.schedule import Bound, Query
+    from roundelay.synth.schedule import Bound, Outcome, Query
 
+    from .clock import Clock
     from .plan import Variant
+    from .pool import Pool
 
-_NAMES = {"cpsat": "CP-SAT", "cpsat-lp": "CP-SAT with LP", "z3": "Z3", "z3-fd": "Z3 QF_FD"}
-_SLICE = 2.0  # Seconds of a contestant's first turn in a race; each further turn is twice as long.
-_FIRST_SHARE = 0.4  # Of the budget: what the quick but incomplete encoding of one solver gets.
-_START = 20.0  # Seconds a new worker process may take until it hears its first job.
-_OVERTIME = 0.75  # Seconds past its time for a solver that is about to stop by itself.
+__all__ = ["CHOICES", "EngineError", "confirm", "refuse_unsupported", "solve"]
 
-
-class EngineError(RuntimeError):
-    """A fault of this program: a solver's answer turned out to be no schedule."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """One turn of a contestant: ``seconds`` (None: to the end), and the how-many-th it is."""
-
-    variant: Variant
-    solver: str
-    seconds: float | None
-    turn: int = 0
-
-
-@dataclass(slots=True)
-class _Race:
-    """One query: what is running and until when, what waits for its turn, why others gave up."""
-
-    problem: Problem
-    query: Query
-    seed: int
-    waiting: list[_Attempt]
-    running: dict[Worker, tuple[_Attempt, float]] = field(default_factory=dict)
-    reasons: list[str] = field(default_factory=list)
-    began: float | None = None
+CHOICES = {
+    "race": ("cpsat", "z3", "cpsat-lp", "z3-fd"),
+    "cpsat": ("cpsat", "cpsat-lp"),
+    "z3": ("z3", "z3-fd"),
+    **{kind: (kind,) for kind in SOLVERS if "-" in kind},
+}
+"""Which kinds of solvers take turns under each name."""
 
 
 def refuse_unsupported(problem: Problem) -> None:
@@ -95,212 +57,94 @@ def solve(
     budget: float,
     seed: int = 0,
     solver: str = "race",
-    jobs: int = 2,
+    jobs: int | None = None,
     pool: Pool | None = None,
     limit: Bound | None = None,
     quick: bool = False,
+    prove: bool = False,
+    clock: Clock | None = None,
 ) -> Outcome:
     """Whether ``query.chunks`` chunks can take ``query.steps`` steps and ``query.rounds`` rounds.
 
-    ``budget`` in seconds from the start of the first worker. ``solver``: ``race`` or one of
-    ``cpsat``, ``z3``, ``z3-fd``; one alone is asked one encoding after the other, and answers
-    alike each time unless the budget cuts it short, while in a race the first answer counts.
-    ``pool``: where the workers come from (default: those of this process). ``limit``: the
-    problem's bound, where it is known already. ``quick`` asks the smaller encoding alone, where
-    there is one: it finds or gives up. Raises ``UnsupportedError``, and ``EngineError``
-    for a fault of its own.
+    ``budget`` in seconds from now, or a ``clock`` in its place. ``solver``: a key of ``CHOICES``.
+    ``jobs``: worker processes at once (default: the cores this process may use). With one job
+    turns are measured in effort, and the same question has the same answer each time unless the
+    budget's end cuts it short; with more, the first answer counts. ``pool``: where the workers
+    come from (default: those of this process). ``limit``: the problem's bound, where it is known
+    already. ``quick`` asks the encodings by trees alone, where there are any: they find or
+    give up. ``prove`` has a refutation confirmed by the other solver in the time
+    that is left. Raises ``UnsupportedError``, and ``EngineError`` for a fault of its own.
     """
-    if solver != "race" and solver not in SOLVERS:
-        raise ValueError(f"solver {solver} is not one of race, {', '.join(SOLVERS)}")
+    if solver not in CHOICES:
+        raise ValueError(f"solver {solver} is not one of {', '.join(CHOICES)}")
     if query.chunks < 1 or query.steps < 0 or query.rounds < 0:
         raise ValueError("a query needs a chunk, and no fewer than 0 steps and rounds")
+    if jobs is not None and jobs < 1:
+        raise ValueError("somebody has to do the work: at least 1 job")
     refuse_unsupported(problem)
-    limit = bound(problem) if limit is None else limit
-    refusal = _refuse_below(limit, query.chunks, query.steps, query.rounds)
+    jobs = count_cores() if jobs is None else jobs
+    clock = start_clock(budget, jobs) if clock is None else clock
+    limit = bound(problem, budget=clock.wall()) if limit is None else limit
+    refusal = refuse_below(limit, query)
     if refusal is not None:
         return refusal
     if limit.steps == 0:
-        return _accept(problem, query, _stay(problem, query.chunks), "exact")
-    variants = list_variants(problem)
-    variants = variants[:1] if quick else variants
-    race = _Race(problem, query, seed, _line_up(variants, solver, budget))
+        return accept(problem, query, stay(problem, query.chunks), "exact")
+    variants = list_variants(problem, query)
+    if quick:
+        variants = tuple(v for v in variants if v.endswith("trees")) or variants
     pool = share_pool() if pool is None else pool
-    try:
-        return _run(race, pool, budget, max(1, jobs) if solver == "race" else 1)
-    except BaseException:
-        for worker in race.running:
-            pool.kill(worker)
-        race.running.clear()
-        raise
-    finally:
-        for worker in race.running:
-            worker.cancel()
+    outcome = _ask(problem, query, variants, CHOICES[solver], seed, clock.part(clock.left()), pool,
+                   jobs)  # fmt: skip
+    if prove and isinstance(outcome, Impossible):
+        return confirm(problem, query, outcome, seed=seed, jobs=jobs, pool=pool, clock=clock)
+    return outcome
 
 
-def _line_up(variants: tuple[Variant, ...], solver: str, budget: float) -> list[_Attempt]:
-    """Who runs, in which order.
+def _ask(
+    problem: Problem,
+    query: Query,
+    variants: tuple[Variant, ...],
+    solvers: tuple[str, ...],
+    seed: int,
+    clock: Clock,
+    pool: Pool,
+    jobs: int,
+) -> Outcome:
+    race = Race(problem, query, variants, seed, clock, line_up(variants, solvers))
+    return run(race, pool, jobs)
 
-    Times are heavy-tailed in the kind of solver and the seed, so a race gives all of them turns.
+
+def confirm(
+    problem: Problem,
+    query: Query,
+    refuted: Impossible,
+    *,
+    seed: int,
+    jobs: int,
+    pool: Pool,
+    clock: Clock,
+) -> Impossible:
+    """Ask the other solver about what one has refuted; the reason then names both, or says that
+    the other one did not answer in time.
+
+    Both of its kinds take turns, over the same encoding. Impossibilities that a bound
+    proves are left as they are: their certificates need no solver. Raises ``EngineError`` where
+    the other one finds a schedule.
     """
-    if solver == "race":
-        return [_Attempt(variant, each, _SLICE) for each in SOLVERS for variant in variants]
-    shares = [None] if len(variants) == 1 else [budget * _FIRST_SHARE, None]
-    return [_Attempt(v, solver, seconds) for v, seconds in zip(variants, shares, strict=True)]
-
-
-def _refuse_below(limit: Bound, chunks: int, steps: int, rounds: Fraction) -> Impossible | None:
-    """The impossibility that a bound already proves."""
-    for certificate in limit.certificates:
-        if certificate.kind == "distance" and steps < certificate.value:
-            return Impossible(certificate, "bound")
-        if certificate.kind != "distance" and rounds < chunks * certificate.value:
-            return Impossible(certificate, "bound")
-    return None
-
-
-def _stay(problem: Problem, chunks: int) -> Plain:
-    """The schedule without a message: every rank holds what it wants."""
-    results = tuple(
-        Result(number * chunks + c, want, tuple(Own(s) for s in dict.fromkeys(wanted.symbols)))
-        for number, block in enumerate(problem.collective.blocks)
-        for c in range(chunks)
-        for want, wanted in enumerate(block.wants)
-    )
-    return Plain(0, (), results)
-
-
-def _accept(problem: Problem, query: Query, plain: Plain, engine: str) -> Found:
-    """A solver's schedule, once the checker has accepted it and it is within the query."""
-    schedule = Schedule(problem, query.chunks, plain.steps, plain.sends, plain.results)
-    try:
-        verdict = check(schedule)
-    except ScheduleError as error:
-        raise EngineError(f"{engine} found what is no schedule: {error}") from error
-    cost = price(schedule)
-    if cost.rounds != verdict.rounds:
-        raise EngineError(f"a schedule of {verdict.rounds} rounds is priced at {cost.rounds}")
-    if schedule.steps > query.steps or cost.rounds > query.rounds:
-        raise EngineError(f"{engine} found a schedule beyond the limits asked for")
-    return Found(schedule, cost, engine)
-
-
-def _run(race: _Race, pool: Pool, budget: float, jobs: int) -> Outcome:
-    entered = time.monotonic()
-    with selectors.DefaultSelector() as selector:
-        while race.running or race.waiting:
-            now = time.monotonic()
-            deadline = entered + _START if race.began is None else race.began + budget
-            if now >= deadline + _OVERTIME:
-                break
-            if race.began is not None and now >= deadline:
-                race.waiting.clear()
-            while race.waiting and len(race.running) < jobs:
-                left = budget if race.began is None else deadline - now
-                _start(race, pool, selector, left)
-            ends = [deadline if race.began is None else end for _, end in race.running.values()]
-            wait = min([deadline, *ends]) + _OVERTIME - now
-            for key, _ in selector.select(max(0.0, wait)):
-                worker = key.fileobj
-                assert isinstance(worker, Worker)
-                if worker not in race.running:  # Dropped for what another one has just said.
-                    continue
-                outcome = _hear(race, pool, selector, worker)
-                if outcome is not None:
-                    return outcome
-            _end_late(race, pool, selector)
-        _end_late(race, pool, selector, everyone=True)
-    why = "; ".join(dict.fromkeys(race.reasons))
-    return GaveUp(why or f"no answer in {budget:.3g} s", "exact")
-
-
-def _start(race: _Race, pool: Pool, selector: selectors.BaseSelector, left: float) -> None:
-    """Give the first in line its turn."""
-    attempt = race.waiting.pop(0)
-    seconds = left if attempt.seconds is None else min(left, attempt.seconds)
-    worker = pool.take(attempt.solver)
-    race.running[worker] = attempt, time.monotonic() + seconds
-    selector.register(worker, selectors.EVENT_READ)
-    seed = (race.seed + 1000 * attempt.turn) % (1 << 31)
-    number = pool.next_number()
-    worker.start(
-        Job(number, race.problem, race.query, attempt.variant, attempt.solver, seed, seconds)
-    )
-
-
-def _end_late(
-    race: _Race, pool: Pool, selector: selectors.BaseSelector, *, everyone: bool = False
-) -> None:
-    """Kill workers whose solver did not stop by itself; what it was doing gets another turn."""
-    now = time.monotonic()
-    for worker, (attempt, end) in list(race.running.items()):
-        if everyone or (race.began is not None and now >= end + _OVERTIME):
-            selector.unregister(worker)
-            del race.running[worker]
-            pool.kill(worker)
-            _queue_again(race, attempt)
-
-
-def _queue_again(race: _Race, attempt: _Attempt) -> None:
-    if attempt.seconds is not None:
-        race.waiting.append(replace(attempt, seconds=2 * attempt.seconds, turn=attempt.turn + 1))
-
-
-def _hear(
-    race: _Race, pool: Pool, selector: selectors.BaseSelector, worker: Worker
-) -> Outcome | None:
-    """Take in what a worker says; an outcome when that decides the query."""
-    attempt, end = race.running[worker]
-    name = _NAMES[attempt.solver]
-    messages = worker.receive()
-    if messages is None:
-        selector.unregister(worker)
-        del race.running[worker]
-        pool.kill(worker)
-        status = worker.process.returncode
-        race.reasons.append(f"the {name} process died with status {status} (out of memory?)")
-        return None
-    for message in messages:
-        if isinstance(message, Started):
-            race.began = race.began or time.monotonic()
-            seconds = message.seconds
-            race.running[worker] = attempt, max(end, time.monotonic() + seconds)
-            continue
-        selector.unregister(worker)
-        del race.running[worker]
-        if message.broken:
-            raise EngineError(f"{name}: {message.answer}")
-        if isinstance(message.answer, Plain):
-            engine = f"exact ({name}, {attempt.variant})"
-            return _accept(race.problem, race.query, message.answer, engine)
-        if message.answer is False and attempt.variant == "full":
-            return _refute(race, name)
-        if message.answer is None:
-            _queue_again(race, attempt)
-        if isinstance(message.answer, str):  # Too large: so it is for every solver.
-            race.reasons.append(message.answer)
-        if message.answer is not None:
-            _drop(race, selector, attempt.variant)
-    return None
-
-
-def _drop(race: _Race, selector: selectors.BaseSelector, variant: Variant) -> None:
-    """Nobody need try a variant any more that has no solution, or is too large."""
-    race.waiting = [each for each in race.waiting if each.variant != variant]
-    for worker, (attempt, _) in list(race.running.items()):
-        if attempt.variant == variant:
-            selector.unregister(worker)
-            del race.running[worker]
-            worker.cancel()
-
-
-def _refute(race: _Race, name: str) -> Impossible:
-    query = race.query
-    chunks = "1 chunk" if query.chunks == 1 else f"{query.chunks} chunks"
-    rounds = "any number of" if query.rounds >= ANY_ROUNDS else query.rounds
-    schedules, complete = name_class(race.problem, query)
-    reason = (
-        f"no schedule of {chunks} within {query.steps} steps and {rounds} rounds: "
-        f"{name} refuted it over {schedules}"
-    )
-    certificate = Certificate("search", query.rounds, (), reason, complete)
-    return Impossible(certificate, f"exact ({name})")
+    if refuted.certificate.kind != "search":
+        return refuted
+    first = next(name for name in NAMES.values() if refuted.engine == f"exact ({name})")
+    other, kinds = ("Z3", CHOICES["z3"]) if first.startswith("CP") else ("CP-SAT", CHOICES["cpsat"])
+    variants = tuple(v for v in list_variants(problem, query) if v == refuted.encoding)
+    again = _ask(problem, query, variants, kinds, seed, clock.part(clock.left()), pool, jobs)
+    certificate = refuted.certificate
+    if isinstance(again, Found):
+        raise EngineError(f"{again.engine} found what {first} refuted: {certificate.reason}")
+    if not isinstance(again, Impossible):
+        reason = f"{certificate.reason}; {other} did not answer in time ({again.reason})"
+        return replace(refuted, certificate=replace(certificate, reason=reason))
+    second = again.engine.removeprefix("exact (").removesuffix(")")
+    both = f"{first} and {second}"
+    reason = certificate.reason.replace(f"{first} refuted", f"{both} refuted", 1)
+    return Impossible(replace(certificate, reason=reason), f"exact ({both})", refuted.encoding)

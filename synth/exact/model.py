@@ -25,13 +25,17 @@ class TooLargeError(Exception):
 
 @dataclass(slots=True)
 class Model:
-    """Booleans, clauses, at-most-one groups and rows ``sum of weights of true literals <= k``."""
+    """Booleans, clauses, at-most-one groups and rows ``sum of weights of true literals <= k``.
+
+    ``without`` names the families of constraints that are left out (see ``families``).
+    """
 
     variables: int = 0
     clauses: list[tuple[int, ...]] = field(default_factory=list)
     groups: list[tuple[int, ...]] = field(default_factory=list)
     rows: list[tuple[tuple[Term, ...], int]] = field(default_factory=list)
     size: int = 0
+    without: frozenset[str] = frozenset()
 
     def new(self) -> int:
         """A fresh variable, as its positive literal."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise
+from math import floor
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from roundelay.synth.routes import enumerate_routes, measure_hops
@@ -15,7 +17,11 @@ from .encodings.gossip import encode_gossip
 from .encodings.merging import encode_merges
 from .encodings.ordered import encode_ordered
 from .encodings.trees import encode_trees
+from .families import FAMILIES, family
+from .helping import name_unhelped
 from .model import Model
+from .orbits import Orbits
+from .symmetry import find_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,12 +29,18 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Block, Problem
     from roundelay.synth.schedule import Query
 
-    from .encodings.merging import Order
+    from .encodings.merging import Order, Slots
+    from .helping import Kind
 
+_MOST_SLOTS = 8  # Messages a chunk, pair of ranks and step.
 _MARKS = 12  # Bits of the numbers that chunks are ordered by.
 
-Kind = Literal["copy", "reduce", "all", "mixed"]
-Variant = Literal["trees", "full"]
+Variant = Literal["symmetric-trees", "trees", "symmetric", "full", "slots", "symmetric-only"]
+"""``trees``: a root, a way up and a way down a chunk. ``full``: whatever ranks can make of what
+they hold, with one message a chunk, pair of ranks and step where more could be of use. ``slots``:
+as many as the links can carry. The ``symmetric`` ones: alike in all directions (see ``symmetry``),
+the last one where that is asked for and nothing else will do.
+"""
 
 
 class Piece(Protocol):
@@ -46,12 +58,14 @@ class Piece(Protocol):
 class Plan:
     """A model and how to read a schedule from its solution.
 
-    ``keeps_order``: merges keep the order of their parts.
+    ``keeps_order``: merges keep the order of their parts. ``orbits``: what the chunks that are
+    modelled stand for (None: themselves).
     """
 
     model: Model
     pieces: tuple[Piece, ...]
     keeps_order: bool = False
+    orbits: Orbits | None = None
 
     def read(self, values: Sequence[bool]) -> Plain:
         """The schedule that values of the variables 1, 2, … stand for."""
@@ -64,7 +78,7 @@ class Plan:
         draft = Draft(self.keeps_order)
         for piece in self.pieces:
             piece.read(value, draft)
-        return draft.finish()
+        return (draft if self.orbits is None else self.orbits.unfold(draft)).finish()
 
 
 def classify(block: Block) -> Kind:
@@ -80,14 +94,37 @@ def classify(block: Block) -> Kind:
 
 def keeps_order(problem: Problem) -> bool:
     """Whether a merge must keep the order of the wanted symbols."""
-    return problem.operator is not None and not problem.operator.commutative
+    operator = problem.operator
+    return operator is not None and not operator.commutative and problem.collective.combines
 
 
-def list_variants(problem: Problem) -> tuple[Variant, ...]:
-    """Ways to encode a problem, the quickest first; ``full`` alone can prove an impossibility."""
+def list_variants(problem: Problem, query: Query) -> tuple[Variant, ...]:
+    """Ways to encode a query, the quickest first.
+
+    Of those in whose class an impossibility is worth telling (see ``refutes``) a later one covers
+    more schedules; ``slots`` covers all. Where symmetry is asked for, no other kind is given.
+    """
+    several: tuple[Variant, ...] = ("symmetric-trees", "trees") if has_trees(problem) else ()
+    blocks = problem.collective.blocks
+    complete = all(_is_complete(problem, block, query.steps, full=False) for block in blocks)
+    wider = not complete and _count_slots(problem, query) is not None
+    every: tuple[Variant, ...] = (*several, "symmetric", "full", *(("slots",) if wider else ()))
+    if problem.limits.symmetric:
+        return (*several[:1], "symmetric-only")
+    if keeps_order(problem):
+        return tuple(variant for variant in every if not variant.startswith("symmetric"))
+    return every
+
+
+def has_trees(problem: Problem) -> bool:
+    """Whether there is a quick encoding that finds or gives up."""
     order = keeps_order(problem)
-    several = any(_tree_order(block, order) is not None for block in problem.collective.blocks)
-    return ("trees", "full") if several else ("full",)
+    return any(_tree_order(block, order) is not None for block in problem.collective.blocks)
+
+
+def refutes(variant: Variant) -> bool:
+    """Whether "impossible" in a variant's class is worth telling."""
+    return variant in ("full", "slots", "symmetric-only")
 
 
 def _tree_order(block: Block, order: bool) -> Order | None:
@@ -102,25 +139,32 @@ def _tree_order(block: Block, order: bool) -> Order | None:
     return min(orders) if everything and len(min(orders)) == len(block.symbols) else None
 
 
-def name_class(problem: Problem, query: Query) -> tuple[str, bool]:
-    """The schedules over which the variant ``full`` quantifies, and whether these are all."""
+def name_class(problem: Problem, query: Query, variant: Variant) -> tuple[str, bool]:
+    """The schedules over which a variant quantifies, and whether these are all."""
     limits = ""
-    if not all(_is_complete(problem, block, query.steps) for block in problem.collective.blocks):
+    blocks = problem.collective.blocks
+    wide = variant == "slots"
+    if not all(_is_complete(problem, block, query.steps, full=wide) for block in blocks):
         limits = " with at most one message a chunk, pair of ranks and step"
         if keeps_order(problem) and problem.operator is not None and problem.operator.idempotent:
             limits += ", that merge no value twice"
-    if not enumerate_routes(problem.topology).complete:
+    routes = enumerate_routes(problem.topology)
+    if not routes.complete:
         limits += ", over the shortest routes alone where there are very many"
-    if any(switch.multicast or switch.reduce for switch in problem.topology.switches):
-        limits += ", without multicast or reduction in switches"
+    kinds: dict[Kind, list[Block]] = {}
+    for block in blocks:
+        kinds.setdefault(classify(block), []).append(block)
+    for named in name_unhelped(problem, routes.routes, kinds, query.steps):
+        limits += f", {named}"
     return f"all schedules of messages from rank to rank{limits}", not limits
 
 
-def _is_complete(problem: Problem, block: Block, steps: int) -> bool:
-    """Whether the variant ``full`` covers all schedules of a block, as far as messages go.
+def _is_complete(problem: Problem, block: Block, steps: int, *, full: bool) -> bool:
+    """Whether a variant covers all schedules of a block, as far as messages go.
 
-    Where order counts, a rank may need to send two runs at once that do not touch, so one message
-    at a time is all there is to it only while every rank has one symbol to send.
+    ``full``: whether all messages have a slot that a link can carry. Where order counts, a rank
+    may need to send two runs at once that do not touch, so one message at a time is all there is
+    to it only while every rank has one symbol to send.
     """
     kind = classify(block)
     values = len({want.rank for want in block.wants}) == len(block.wants)
@@ -133,43 +177,86 @@ def _is_complete(problem: Problem, block: Block, steps: int) -> bool:
         return True
     if kind == "all" and problem.operator is not None and problem.operator.idempotent:
         return True
-    return values and (steps <= 1 or (steps == 2 and inputs))
+    return values and (steps <= 1 or ((steps == 2 or full) and inputs))
 
 
-def encode(problem: Problem, query: Query, variant: Variant, *, ordered: bool = False) -> Plan:
+def _count_slots(problem: Problem, query: Query) -> Slots | None:
+    """The most messages that can go from rank to rank in a step that is not the first or last.
+
+    Those two last as long as a message takes at least, and leave the rest of the rounds to it.
+    None where that makes a model too large, or where more slots do not make it complete.
+    """
+    blocks = problem.collective.blocks
+    if not all(_is_complete(problem, block, query.steps, full=True) for block in blocks):
+        return None
+    topology = problem.topology
+    slowest = topology.slowest if topology.links else Fraction(1)
+    slots: Slots = {}
+    routes = enumerate_routes(topology).routes
+    speeds = [min(topology.links[i].capacity for i in route.links) / slowest for route in routes]
+    longest = query.rounds - 2 / max(speeds, default=Fraction(1))
+    for route, speed in zip(routes, speeds, strict=True):
+        room = max(1, floor(speed * longest))
+        slots[route.src, route.dst] = slots.get((route.src, route.dst), 0) + room
+    return slots if max(slots.values(), default=1) <= _MOST_SLOTS else None
+
+
+def encode(
+    problem: Problem,
+    query: Query,
+    variant: Variant,
+    *,
+    ordered: bool = False,
+    without: frozenset[str] = frozenset(),
+) -> Plan:
     """The model whose solutions are the schedules of a query within the variant's class.
 
     ``ordered`` leaves one of all renumberings of the chunks: that speeds up refutations, and
-    slows down many a search for a schedule.
+    slows down many a search for a schedule. ``without``: families of constraints to leave out.
     """
-    model = Model()
+    if unknown := without - FAMILIES.keys():
+        raise ValueError(f"no families of constraints: {', '.join(sorted(unknown))}")
+    model = Model(without=without)
     operator = problem.operator
     idempotent = operator is not None and operator.idempotent
     in_order = keeps_order(problem)
     topology = problem.topology
-    board = lay_out(enumerate_routes(topology).routes, measure_hops(topology), query.steps)
+    routes, hops = enumerate_routes(topology).routes, measure_hops(topology)
+    near = "distance" not in without
+    board = lay_out(routes, hops, query.steps, near=near, topology=topology)
+    orbits = None
+    if variant.startswith("symmetric"):
+        group = find_group(problem, query.chunks)
+        if group is None:
+            model.clause()
+            return Plan(model, ())
+        orbits = Orbits(group, query.chunks)
+        board = replace(board, fold=orbits.fold_links())
+    slots = _count_slots(problem, query) if variant == "slots" else None
     pieces: list[Piece] = []
     for number, block in enumerate(problem.collective.blocks):
         kind = classify(block)
-        tree = _tree_order(block, in_order) if variant == "trees" else None
+        tree = _tree_order(block, in_order) if variant.endswith("trees") else None
         marks: list[list[int]] = []
-        for chunk in range(number * query.chunks, (number + 1) * query.chunks):
+        count = query.chunks if orbits is None else orbits.count_modelled(number)
+        for chunk in range(number * query.chunks, number * query.chunks + count):
             made: list[Piece]
             if tree is not None:
                 made = [encode_trees(model, board, block, chunk, tree)]
             elif in_order and kind != "copy":
                 made = [encode_ordered(model, board, block, chunk)]
             else:
-                made = _encode_fully(model, board, block, chunk, kind, idempotent)
+                made = _encode_fully(model, board, block, chunk, idempotent, slots)
             pieces += made
             marks += [piece.marks for piece in made[:1]]
         if ordered:
             _order(model, marks)
     if topology.links:
         limit_rounds(model, board, topology, query.rounds)
-    return Plan(model, tuple(pieces), in_order)
+    return Plan(model, tuple(pieces), in_order, orbits)
 
 
+@family("order")
 def _order(model: Model, marks: list[list[int]]) -> None:
     """The chunks of a block are interchangeable: order them by their marks, read as a number.
 
@@ -185,8 +272,14 @@ def _order(model: Model, marks: list[list[int]]) -> None:
 
 
 def _encode_fully(
-    model: Model, board: Board, block: Block, chunk: int, kind: Kind, idempotent: bool
+    model: Model,
+    board: Board,
+    block: Block,
+    chunk: int,
+    idempotent: bool,
+    slots: Slots | None,
 ) -> list[Piece]:
+    kind = classify(block)
     if kind == "copy":
         wants: dict[int, list[int]] = {}
         for position, want in enumerate(block.wants):
@@ -196,4 +289,4 @@ def _encode_fully(
         return [encode_reduce(model, board, block, chunk)]
     if kind == "all" and idempotent:
         return [encode_gossip(model, board, block, chunk)]
-    return [encode_merges(model, board, block, chunk, idempotent=idempotent)]
+    return [encode_merges(model, board, block, chunk, idempotent=idempotent, slots=slots)]

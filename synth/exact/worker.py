@@ -6,6 +6,7 @@ hears "cancel" while its solver runs, and ends at once when its parent is gone.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import queue
@@ -13,11 +14,13 @@ import struct
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from .memory import limit_memory, show_memory
 from .model import TooLargeError
-from .plan import encode
+from .plan import encode, name_class, refutes
 from .spelling import spell_out
 
 if TYPE_CHECKING:
@@ -37,19 +40,34 @@ _HEAVIEST = {"cpsat": 2**62, "cpsat-lp": 2**62, "z3": 2**31 - 1, "z3-fd": 2**31 
 """What the weights of a row may add up to, lest a solver's own integers overflow."""
 
 _ORDERED = ("cpsat-lp", "z3-fd")  # Those that are asked with the chunks ordered.
+_ENCODING = {"cpsat": 1e-5, "cpsat-lp": 1e-5, "z3": 4e-6, "z3-fd": 4e-6}
+"""Seconds of effort that a literal of the model costs before the solver counts its own."""
+_LEAST = 0.01  # Seconds of effort a solver gets in any case.
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One question to one solver, ``seconds`` at most from the moment a worker starts it."""
+    """One question to one solver, ``seconds`` at most from the moment a worker starts it.
+
+    ``problem`` None: that of the ``Setting`` before it. ``effort``: how much of it may be spent,
+    in seconds (None: no limit).
+    """
 
     number: int
-    problem: Problem
+    problem: Problem | None
     query: Query
     variant: Variant
     solver: str
     seed: int
     seconds: float
+    effort: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The problem that the jobs from now on are about, pickled."""
+
+    problem: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +90,23 @@ class Reply:
     """The answer to job ``number``.
 
     A schedule, False (none exists in the variant's class), None (undecided), or a reason in
-    words why the worker gave up; ``broken`` when the reason is a fault of this program.
+    words why the worker gave up; ``broken`` when the reason is a fault of this program, ``alone``
+    when another solver may do better. ``scope``: the class that was refuted, in words, and
+    whether it is all schedules. ``effort``: what was spent, in seconds.
     """
 
     number: int
     answer: Plain | bool | str | None
     broken: bool = False
+    alone: bool = False
+    scope: tuple[str, bool] = ("", False)
+    effort: float = 0.0
 
 
-def write_frame(stream: BinaryIO, message: object) -> None:
-    """Send one message."""
+def frame(message: object) -> bytes:
+    """A message as it goes over the wire."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(struct.pack(">I", len(body)) + body)
-    stream.flush()
+    return struct.pack(">I", len(body)) + body
 
 
 class _Stop:
@@ -108,66 +130,132 @@ class _Stop:
                 stop()
 
 
-def _read(stream: BinaryIO, jobs: queue.SimpleQueue[Job], stop: _Stop) -> None:
+Frame = Job | Setting
+
+
+def _read(stream: BinaryIO, frames: queue.SimpleQueue[Frame], stop: _Stop) -> None:
     while True:
         head = stream.read(4)
         body = stream.read(struct.unpack(">I", head)[0]) if len(head) == 4 else b""
         if not body:
             os._exit(0)
-        message = pickle.loads(body)
+        try:
+            message = pickle.loads(body)
+        except MemoryError:
+            os._exit(1)  # Deaf, it would be of no use; its parent takes it for what it is.
         if isinstance(message, Cancel):
             stop.cancel(message.number)
         else:
-            jobs.put(message)
+            frames.put(message)
 
 
-def _answer(job: Job, stop: _Stop) -> Plain | bool | str | None:
+def _answer(job: Job, stop: _Stop) -> Reply:
+    if job.problem is None:  # It did not fit.
+        raise MemoryError
     deadline = time.monotonic() + job.seconds
     try:
         plan = encode(job.problem, job.query, job.variant, ordered=job.solver in _ORDERED)
         model = spell_out(plan.model, _HEAVIEST[job.solver])
-    except (TooLargeError, MemoryError) as error:
-        return str(error) or "out of memory"
+    except TooLargeError as error:
+        return Reply(job.number, str(error), effort=job.effort or 0.0)
+    spent = model.size * _ENCODING[job.solver]
+    left = deadline - time.monotonic()
+    if left <= 0 or job.number in stop.cancelled:
+        return Reply(job.number, None, effort=spent)
+    if job.effort is not None and job.effort <= spent:
+        return Reply(job.number, None, effort=job.effort)
+    effort = None if job.effort is None else max(_LEAST, job.effort - spent)
 
     def started(halt: Callable[[], None]) -> None:
         stop.watch(job.number, halt)
 
-    left = deadline - time.monotonic()
-    if left <= 0 or job.number in stop.cancelled:
-        return None
+    def spend(more: float) -> None:
+        nonlocal spent
+        spent += more
+
     if job.solver.startswith("cpsat"):
         from . import cpsat_door
 
-        linear = job.solver == "cpsat-lp"
-        values = cpsat_door.decide(model, left, job.seed, started, linear=linear)
+        values = cpsat_door.decide(model, left, job.seed, started, effort=effort, spend=spend,
+                                   linear=job.solver == "cpsat-lp")  # fmt: skip
     else:
         from . import z3_door
 
-        values = z3_door.decide(model, left, job.seed, started, finite_domain=job.solver == "z3-fd")
-    return plan.read(values) if isinstance(values, list) else values
+        values = z3_door.decide(model, left, job.seed, started, effort=effort, spend=spend,
+                                finite_domain=job.solver == "z3-fd")  # fmt: skip
+    if isinstance(values, list):
+        return Reply(job.number, plan.read(values), effort=spent)
+    scope = ("", False)
+    if values is False and refutes(job.variant):
+        scope = name_class(job.problem, job.query, job.variant)
+    return Reply(job.number, values, scope=scope, effort=spent)
 
 
-def serve(stream_in: BinaryIO, stream_out: BinaryIO) -> None:
-    """Answer jobs until the input ends."""
-    jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+def serve(stream_in: BinaryIO, stream_out: BinaryIO, memory: int | None = None) -> None:
+    """Answer jobs until the input ends, in so many bytes of address space (None: any)."""
+    frames: queue.SimpleQueue[Frame] = queue.SimpleQueue()
     stop = _Stop()
-    threading.Thread(target=_read, args=(stream_in, jobs, stop), daemon=True).start()
+    threading.Thread(target=_read, args=(stream_in, frames, stop), daemon=True).start()
+    if memory is not None and not limit_memory(memory):  # Only now: a thread needs room as well.
+        memory = None
+    problem: Problem | None = None
     while True:
-        job = jobs.get()
-        write_frame(stream_out, Started(job.number, job.seconds))
+        message = frames.get()
+        # What is built here has no cycles; looking for them would take most of the time.
+        gc.disable()
+        reply: Reply | None = None
         try:
-            reply = Reply(job.number, _answer(job, stop))
+            if isinstance(message, Setting):
+                problem = None
+                problem = pickle.loads(message.problem)
+                continue
+            job = replace(message, problem=message.problem or problem)
+            _write(stream_out, Started(job.number, job.seconds))
+            reply = _answer(job, stop)
+        except MemoryError:
+            pass
+        except ImportError as error:  # A solver's library needs room, too.
+            if memory is None:
+                reply = Reply(_number(message), f"{type(error).__name__}: {error}", broken=True)
         except Exception as error:
-            reply = Reply(job.number, f"{type(error).__name__}: {error}", broken=True)
-        stop.watch(job.number, None)
-        write_frame(stream_out, reply)
+            reply = Reply(_number(message), f"{type(error).__name__}: {error}", broken=True)
+        gc.enable()
+        if reply is None:
+            had = "had all there is" if memory is None else f"had {show_memory(memory)}"
+            reply = Reply(_number(message), had, alone=True)
+        stop.watch(reply.number, None)
+        _write(stream_out, reply)
 
 
-if __name__ == "__main__":
+def _number(message: Frame) -> int:
+    return message.number if isinstance(message, Job) else -1
+
+
+def _write(stream: BinaryIO, message: object) -> None:
+    stream.write(frame(message))
+    stream.flush()
+
+
+def _load(solver: str) -> None:
+    """Import a solver before anyone asks for it."""
+    with suppress(ImportError, MemoryError):
+        if solver.startswith("cpsat"):
+            from . import cpsat_door  # noqa: F401
+        elif solver.startswith("z3"):
+            from . import z3_door  # noqa: F401
+
+
+def main(arguments: list[str]) -> None:
+    """Serve standard input: ``SOLVER BYTES``, what to import at once, and the memory (0: any)."""
     # Solvers print to standard output; the frames have it to themselves under another number.
     own_out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    _load(arguments[0])
+    serve(sys.stdin.buffer, own_out, int(arguments[1]) or None)
+
+
+if __name__ == "__main__":
     # Under "python -m" this module is called __main__, and pickles must name it properly.
     from roundelay.synth.exact import worker
 
-    worker.serve(sys.stdin.buffer, own_out)
+    worker.main(sys.argv[1:])

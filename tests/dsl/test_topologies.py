@@ -41,8 +41,9 @@ def test_families_of_one_size(n: int) -> None:
     assert edges(machine(f"ring({n})")) == both(nx.cycle_graph(n))
     assert edges(machine(f"line({n})")) == both(nx.path_graph(n))
     assert edges(machine(f"complete({n})")) == both(nx.complete_graph(n))
+    assert edges(machine(f"star({n})")) == both(nx.star_graph(n - 1))
     assert edges(machine(f"switch({n})")) == {pair for i in range(n) for pair in ((i, n), (n, i))}
-    for name in ("ring", "line", "complete", "switch"):
+    for name in ("ring", "line", "star", "complete", "switch"):
         assert len(machine(f"{name}({n})").ranks) == n
 
 
@@ -120,7 +121,7 @@ def test_pcie_box() -> None:
 
 def test_every_machine_of_the_library_is_tested() -> None:
     assert set(machines()) == {
-        "ring", "line", "complete", "torus", "mesh", "hypercube", "switch",
+        "ring", "line", "star", "complete", "torus", "mesh", "hypercube", "switch",
         "dgx1", "dgx2", "dgx_a100", "hgx_h100", "mi300x", "pcie_box",
         # In test_library_machines.py:
         "ndv2", "dgx_b200", "nvl72", "mi250", "tpu_torus", "fat_tree", "dragonfly", "pod",

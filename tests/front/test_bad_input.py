@@ -51,6 +51,16 @@ COMMANDS = {
     "too-many-steps": "synth 'ring(3)' --chunks 1 --steps 100000",
     "too-few-steps": "synth dgx1 --chunks 1 --steps 1",
     "too-few-rounds": "synth dgx1 --chunks 8 --steps 4 --rounds 2",
+    "steps-of-none": "synth dgx1 --steps 0",
+    "steps-below-the-diameter": "synth 'ring(8)' --steps 1..3",
+    "rounds-below-the-chunks": "synth dgx1 --chunks 16 --rounds 4",
+    "rounds-below-a-range-of-chunks": "synth dgx1 --chunks 4..8 --rounds 1",
+    "rounds-below-a-cut": "run dgx1 --collective all_to_all --rounds 5/2",
+    "rounds-below-the-way": "synth 'ring(8)' --collective broadcast --rounds 3",
+    "limits-below-two-bounds": "codegen dgx1 -o out --chunks 3 --steps 1 --rounds 1/2",
+    "plan-against-itself": "run crossed.rly",
+    "plan-against-an-option": "synth crossed.rly --steps 2 --rounds 3",
+    "plan-that-forbids-the-way": "synth parted.rly",
     "output-is-a-file": "codegen dgx1 -o bare.rly",
     "unknown-option": "synth dgx1 --stpes 2",
     "missing-target": "synth",
@@ -109,6 +119,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "plan { synthesize all_reduce(sum) on ring(3) symmetric }\n"
     )
     (tmp_path / "shifted.rly").write_text("plan { synthesize send_recv(1) on ring(3) in place }\n")
+    (tmp_path / "crossed.rly").write_text(
+        "plan {\n  synthesize all_reduce(sum) on dgx1\n"
+        "  chunks 12..16\n  steps 1\n  rounds 5 / 2\n}\n"
+    )
+    (tmp_path / "parted.rly").write_text(
+        "plan {\n  synthesize all_reduce(sum) on line(3)\n  forbid node[0] -> node[1]\n}\n"
+    )
     (tmp_path / "broken.rly").write_text("topology {\n}\n")
     (tmp_path / "ring.rly").write_text(RING + "plan { synthesize all_reduce(sum) on ring3 }\n")
     monkeypatch.chdir(tmp_path)
@@ -127,6 +144,29 @@ def test_message(roundelay: Command, name: str) -> None:
     assert text == path.read_text()
     assert done.status == 2
     assert "Traceback" not in done.err
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", [name for name in COMMANDS if "-below-" in name])
+def test_what_a_bound_refuses_starts_no_process(
+    roundelay: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from roundelay.synth.exact import pool
+
+    def started(*_: object, **__: object) -> None:
+        raise AssertionError("a worker was started")
+
+    monkeypatch.setattr(pool.Worker, "__init__", started)
+    done = roundelay(*shlex.split(COMMANDS[name]))
+    assert (done.status, "search " in done.err) == (2, False)
+    assert "error: impossible: " in done.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_refusal_in_json(roundelay: Command) -> None:
+    done = roundelay("synth", "dgx1", "--chunks", 16, "--rounds", 4, "--json")
+    record = json.loads(done.out)
+    assert (done.status, record["outcome"], record["proved"]) == (2, "impossible", True)
 
 
 @pytest.mark.usefixtures("folder")

@@ -17,7 +17,7 @@ import pytest
 from roundelay.dsl.model import Block, Collective, Symbol, Want
 from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.checker import check
-from roundelay.synth.exact import cpsat_door, engine, worker, z3_door
+from roundelay.synth.exact import cpsat_door, engine, race, verdicts, worker, z3_door
 from roundelay.synth.exact.board import lay_out, limit_rounds
 from roundelay.synth.exact.draft import Plain
 from roundelay.synth.exact.encodings.merging import encode_merges
@@ -153,14 +153,13 @@ def test_impossible(
 def test_a_smaller_class_is_named(pool: Pool) -> None:
     outcome = quick(ask(DGX, all_reduce(8)), query(1, 3, Fraction(1, 2)), pool)
     assert isinstance(outcome, Impossible)
-    assert "at most one message a chunk, pair of ranks and step" in outcome.certificate.reason
+    assert outcome.certificate.complete  # With as many messages as the links can carry.
     flagged = quick(ask(switched(4, flags=True), all_reduce(4)), query(1, 1, 2), pool)
-    assert isinstance(flagged, Impossible)
-    assert "without multicast or reduction in switches" in flagged.certificate.reason
+    assert isinstance(flagged, Found)  # Switches that copy and combine are in the class.
 
 
 def test_bounds_answer_before_any_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_run", lambda *_: pytest.fail("a solver was asked"))
+    monkeypatch.setattr(engine, "run", lambda *_: pytest.fail("a solver was asked"))
     problem = ask(DGX, all_reduce(8))
     steps = solve(problem, query(1, 1), budget=1)
     assert isinstance(steps, Impossible)
@@ -293,7 +292,8 @@ def test_one_solver_alone_answers_alike(solver: str) -> None:
     texts = set()
     for _ in range(2):
         with Pool() as fresh:
-            outcome = solve(problem, query(2, 3, 4), budget=30, seed=7, solver=solver, pool=fresh)
+            outcome = solve(problem, query(2, 3, 4), budget=30, seed=7, solver=solver, pool=fresh,
+                            jobs=1)  # fmt: skip
         assert isinstance(outcome, Found)
         texts.add(str(outcome.schedule))
     assert len(texts) == 1
@@ -354,7 +354,7 @@ def test_ctrl_c_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "_hear", interrupt)
+    monkeypatch.setattr(race, "_hear", interrupt)
     with Pool() as fresh:
         with pytest.raises(KeyboardInterrupt):
             solve(ask(DGX, all_reduce(8)), query(8, 4, 4), budget=30, pool=fresh)
@@ -367,10 +367,10 @@ def test_a_wrong_answer_of_a_solver_is_caught(monkeypatch: pytest.MonkeyPatch, p
     assert isinstance(good, Found)
     bad = Plain(good.schedule.steps, good.schedule.sends[:-1], good.schedule.results)
     with pytest.raises(EngineError, match="no schedule"):
-        engine._accept(problem, query(1, 2), bad, "test")
+        verdicts.accept(problem, query(1, 2), bad, "test")
     whole = Plain(good.schedule.steps, good.schedule.sends, good.schedule.results)
     with pytest.raises(EngineError, match="beyond the limits"):
-        engine._accept(problem, query(1, 2, 1), whole, "test")
+        verdicts.accept(problem, query(1, 2, 1), whole, "test")
 
 
 def test_a_model_is_checked_against_the_values_it_is_given() -> None:
@@ -399,7 +399,9 @@ def test_an_operator_not_commutative_does_not_matter_to_copies(pool: Pool) -> No
 def test_trees_alone_never_refute(pool: Pool) -> None:
     """Two steps are too few for a tree pair on a ring of five, and enough for the full class."""
     problem = ask(ring(5), all_reduce(5))
-    assert list_variants(problem) == ("trees", "full")
+    variants = list_variants(problem, query(1, 2))
+    assert "trees" in variants
+    assert variants[-1] == "full"
     for solver in ("cpsat", "z3"):
         assert isinstance(quick(problem, query(1, 2), pool, solver), Found)
 

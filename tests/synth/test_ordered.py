@@ -79,7 +79,7 @@ def test_found_in_order(
     """Both encodings, decoded: every message is a run of 0, 1, 2, …, every result as wanted."""
     n = len(topology.ranks)
     problem = ask(topology, make(n), SUB)
-    chosen = [each for each in list_variants(problem) if each == variant]
+    chosen = [each for each in list_variants(problem, Query(1, 3, ANY)) if each == variant]
     assert bool(chosen) == (variant == "full" or make is not scan)
     for each in chosen:
         query = Query(2, n, ANY)
@@ -158,7 +158,7 @@ def test_wants_in_several_orders(
     topology: Topology, make: Callable[[int], Collective], pool: Pool
 ) -> None:
     problem = ask(topology, make(4), SUB)
-    assert list_variants(problem) == ("full",)
+    assert list_variants(problem, Query(1, 3, ANY)) == ("full",)
     outcome = solve(problem, Query(1, 4, ANY), budget=30, pool=pool)
     assert isinstance(outcome, Found)
     check(outcome.schedule)
@@ -203,7 +203,7 @@ def test_random_orders_agree_with_brute_force(pool: Pool) -> None:
 
 def test_classes_are_named_for_what_they_are() -> None:
     def named(make: Callable[[int], Collective], operator: Operator, steps: int) -> str:
-        text, whole = name_class(ask(ring(4), make(4), operator), Query(1, steps, ANY))
+        text, whole = name_class(ask(ring(4), make(4), operator), Query(1, steps, ANY), "full")
         assert whole == (text == "all schedules of messages from rank to rank")
         return text.removeprefix("all schedules of messages from rank to rank")
 
@@ -213,7 +213,7 @@ def test_classes_are_named_for_what_they_are() -> None:
         assert named(make, SUB, 1) == ""
         assert named(make, SUB, 2) == one
         assert named(make, LAST, 2) == one + ", that merge no value twice"
-    assert not name_class(_two_of_one(), Query(1, 1, ANY))[1]
+    assert not name_class(_two_of_one(), Query(1, 1, ANY), "full")[1]
 
 
 def _two_of_one() -> Problem:
@@ -223,7 +223,7 @@ def _two_of_one() -> Problem:
 
 def test_the_operator_of_copies_does_not_matter() -> None:
     problem = ask(ring(3), all_gather(3), SUB)
-    assert list_variants(problem) == ("full",)
+    assert list_variants(problem, Query(1, 3, ANY)) == ("symmetric", "full")
 
 
 def test_runs_at_every_rank_of_one_step_are_all_schedules(pool: Pool) -> None:

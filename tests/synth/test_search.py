@@ -216,7 +216,7 @@ def test_one_solver_alone_finds_the_same_again() -> None:
     problem = ask(ring(4), all_reduce(4), limits=Limits(chunks=(1, 2)))
     texts = set()
     for _ in range(2):
-        outcome = search(problem, solver="cpsat", seed=3, budget=30).outcome
+        outcome = search(problem, solver="cpsat", seed=3, budget=30, jobs=1).outcome
         assert isinstance(outcome, Found)
         texts.add(str(outcome.schedule))
     assert len(texts) == 1

@@ -3,7 +3,8 @@
 Complete for copies: a second arrival of the same value at a rank can be dropped. Complete for a
 reduction to one rank: if every rank sends once only, at the last of the times it sent before,
 merging all it has by then, each contribution still reaches the root once, over messages that
-were sent anyway.
+were sent anyway. What a rank takes in in one step it so uses together, and of several ranks that
+it sent to it keeps the one with the lowest number: that leaves no more for switches to carry.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from roundelay.synth.exact.families import family
 from roundelay.synth.schedule import Got, Own, Part, Result
 
 if TYPE_CHECKING:
@@ -30,8 +32,13 @@ def list_earliest(sent: Sent) -> list[int]:
     return [sent[key] for key in sorted(sent)]
 
 
-def spread(model: Model, board: Board, source: int, targets: set[int]) -> Sent:
-    """A value held by rank ``source`` before step 0 is held by all ``targets`` after the last."""
+def spread(
+    model: Model, board: Board, value: tuple[int, ...], source: int, targets: set[int]
+) -> Sent:
+    """A value held by rank ``source`` before step 0 is held by all ``targets`` after the last.
+
+    ``value`` tells it from others: what a rank sends of it in one step is all the same.
+    """
     nearest = [min((board.hops[v][w] for w in targets), default=0) for v in range(board.ranks)]
     sent: Sent = {}
     arriving: list[list[list[int]]] = [[[] for _ in range(board.steps)] for _ in nearest]
@@ -44,20 +51,36 @@ def spread(model: Model, board: Board, source: int, targets: set[int]) -> Sent:
             if step + 1 + nearest[v] <= board.steps:
                 sent[step, route] = model.new()
                 arriving[v][step].append(sent[step, route])
-                board.load(sent[step, route], route, step)
+                board.load(sent[step, route], route, step, sent=(*value, u))
+    _hold_first(model, board, source, sent, arriving)
+    _arrive_once(model, arriving)
+    _reach(model, arriving, targets - {source})
+    return sent
+
+
+@family("hold")
+def _hold_first(
+    model: Model, board: Board, source: int, sent: Sent, arriving: list[list[list[int]]]
+) -> None:
+    """A rank sends only what arrived before."""
     has = [_hold(model, arrivals) for arrivals in arriving]
     for (step, route), literal in sent.items():
         u = board.ends[route][0]
         if u != source:
             before = has[u][step]
             model.clause(*((-literal, before) if before else (-literal,)))
-    for v, arrivals in enumerate(arriving):
-        every = [literal for step in arrivals for literal in step]
-        if v in targets and v != source:
-            model.exactly_one(every)
-        else:
-            model.at_most_one(every)
-    return sent
+
+
+@family("once")
+def _arrive_once(model: Model, arriving: list[list[list[int]]]) -> None:
+    for arrivals in arriving:
+        model.at_most_one(literal for step in arrivals for literal in step)
+
+
+@family("reach")
+def _reach(model: Model, arriving: list[list[list[int]]], targets: set[int]) -> None:
+    for target in sorted(targets):
+        model.clause(*(literal for step in arriving[target] for literal in step))
 
 
 def _hold(model: Model, arriving: list[list[int]]) -> list[int]:
@@ -110,7 +133,7 @@ def encode_copy(
     """The wants at positions ``wants`` are all copies of the block's symbol ``symbol``."""
     places = tuple((want, block.wants[want].rank) for want in wants)
     source = block.symbols[symbol].rank
-    sent = spread(model, board, source, {rank for _, rank in places})
+    sent = spread(model, board, (chunk, symbol), source, {rank for _, rank in places})
     return Copied(board, chunk, symbol, source, places, sent)
 
 
@@ -149,4 +172,5 @@ def encode_reduce(model: Model, board: Board, block: Block, chunk: int) -> Reduc
     mirror = board.mirror()
     want = block.wants[0]
     holders = {block.symbols[symbol].rank for symbol in want.symbols}
-    return Reduced(mirror, chunk, block, spread(model, mirror, want.rank, holders))
+    sent = spread(model, mirror, (chunk,), want.rank, holders)
+    return Reduced(mirror, chunk, block, sent)

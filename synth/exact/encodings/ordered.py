@@ -15,6 +15,8 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
+from roundelay.synth.exact.families import family
+
 from .merging import encode_merges
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from roundelay.synth.exact.board import Board
     from roundelay.synth.exact.model import Model
 
-    from .merging import Key, Merged, Order
+    from .merging import Merged, Order
+    from .switching import Key
 
 Runs = list[tuple[int, "Order"]]
 """Orders that a message may follow, each with the literal that says so (0: it always does)."""
@@ -83,6 +86,7 @@ def _follow(model: Model, bits: dict[int, int], orders: tuple[Order, ...]) -> Ru
     return runs
 
 
+@family("runs")
 def keep_together(model: Model, bits: Mapping[int, int], order: Order, *unless: int) -> None:
     """The symbols whose bits are true stand side by side: one of them at most begins a run."""
     begins: list[int] = []
@@ -95,6 +99,7 @@ def keep_together(model: Model, bits: Mapping[int, int], order: Order, *unless: 
     model.at_most_one(begins)
 
 
+@family("runs")
 def _pass_on(
     model: Model, follows: int, order: Order, got: dict[Key, int], runs: dict[Key, Runs]
 ) -> None:

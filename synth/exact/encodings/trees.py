@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from roundelay.synth.exact.families import family
 from roundelay.synth.schedule import Got, Own, Part, Result
 
 from .ordered import keep_together
@@ -80,44 +81,55 @@ def encode_trees(
     A rank sends up once, after all it receives from below; it sends down what is complete: at
     the root once all has come up, elsewhere once it has come down.
     """
-    steps = board.steps
     ranks = range(board.ranks)
     holders = {symbol.rank for symbol in block.symbols}
     wanting = {want.rank for want in block.wants}
     roots = tuple(model.new() for _ in ranks)
-    model.exactly_one(roots)
-    up: Sent = {}
-    down: Sent = {}
-    for step in range(steps):
-        for route in range(len(board.routes)):
-            if step + 1 < steps or len(wanting) == 1:
-                up[step, route] = model.new()
-                board.load(up[step, route], route, step)
-            if step > 0 or len(holders) == 1:
-                down[step, route] = model.new()
-                board.load(down[step, route], route, step)
-    done = [[model.new() for _ in range(steps + 1)] for _ in ranks]
+    up, down = _list_ways(model, board, chunk, holders, wanting, apart=bool(order))
+    arriving: list[list[list[int]]] = [[[] for _ in range(board.steps)] for _ in ranks]
+    for (step, route), literal in down.items():
+        arriving[board.routes[route].dst][step].append(literal)
+    _take_root(model, roots)
     _climb(model, board, holders, roots, up)
     if order:
         _keep_order(model, board, block, order, up)
-    for (step, route), literal in up.items():
-        model.clause(-literal, -done[board.routes[route].dst][step])
-    arriving: list[list[list[int]]] = [[[] for _ in range(steps)] for _ in ranks]
-    for (step, route), literal in down.items():
-        arriving[board.routes[route].dst][step].append(literal)
-    for v in ranks:
-        model.at_most_one([roots[v], *(literal for step in arriving[v] for literal in step)])
-        model.clause(-done[v][0], roots[v])
-        for step in range(steps):
-            model.clause(-done[v][step], done[v][step + 1])
-            model.clause(-done[v][step + 1], done[v][step], *arriving[v][step], roots[v])
-    for (step, route), literal in down.items():
-        model.clause(-literal, done[board.routes[route].src][step])
-    for v in wanting:
-        model.clause(done[v][steps])
+    done = [[model.new() for _ in range(board.steps + 1)] for _ in ranks]
+    _complete(model, board, roots, up, arriving, done)
+    _hold_first(model, board, down, done)
+    _arrive_once(model, roots, arriving)
+    _reach(model, done, wanting)
     return TreePair(board, chunk, block, roots, up, down, order)
 
 
+def _list_ways(
+    model: Model, board: Board, chunk: int, holders: set[int], wanting: set[int], *, apart: bool
+) -> tuple[Sent, Sent]:
+    """The messages up and down that are not too late or too early.
+
+    What goes up must still reach every rank that wants it; what goes down is complete, so every
+    holder's value has come all its way. A rank merges all that comes up to it in one step, unless
+    (``apart``) something else may have to come between.
+    """
+    up: Sent = {}
+    down: Sent = {}
+    for step in range(board.steps):
+        for route, path in enumerate(board.routes):
+            if step + 1 + max(board.hops[path.dst][w] for w in wanting) <= board.steps:
+                up[step, route] = model.new()
+                together = None if apart else (chunk, "up", path.dst)
+                board.load(up[step, route], route, step, taken=together)
+            if max(board.hops[h][path.src] for h in holders) <= step:
+                down[step, route] = model.new()
+                board.load(down[step, route], route, step, sent=(chunk, "down", path.src))
+    return up, down
+
+
+@family("root")
+def _take_root(model: Model, roots: tuple[int, ...]) -> None:
+    model.exactly_one(roots)
+
+
+@family("climb")
 def _climb(model: Model, board: Board, holders: set[int], roots: tuple[int, ...], up: Sent) -> None:
     """Every holder but the root sends up once; whoever receives, and is not the root, too."""
     leaving: list[list[tuple[int, int]]] = [[] for _ in roots]
@@ -134,6 +146,46 @@ def _climb(model: Model, board: Board, holders: set[int], roots: tuple[int, ...]
         model.clause(-literal, roots[v], *(later for t, later in leaving[v] if t > step))
 
 
+@family("hold")
+def _complete(
+    model: Model,
+    board: Board,
+    roots: tuple[int, ...],
+    up: Sent,
+    arriving: list[list[list[int]]],
+    done: list[list[int]],
+) -> None:
+    """``done[v][t]``: before step t all has come up to v, the root, or down to v."""
+    for (step, route), literal in up.items():
+        model.clause(-literal, -done[board.routes[route].dst][step])
+    for v, root in enumerate(roots):
+        model.clause(-done[v][0], root)
+        for step in range(board.steps):
+            model.clause(-done[v][step], done[v][step + 1])
+            model.clause(-done[v][step + 1], done[v][step], *arriving[v][step], root)
+
+
+@family("hold")
+def _hold_first(model: Model, board: Board, down: Sent, done: list[list[int]]) -> None:
+    """What goes down is complete."""
+    for (step, route), literal in down.items():
+        model.clause(-literal, done[board.routes[route].src][step])
+
+
+@family("once")
+def _arrive_once(model: Model, roots: tuple[int, ...], arriving: list[list[list[int]]]) -> None:
+    """What is complete comes down once, and never to the root."""
+    for root, arrivals in zip(roots, arriving, strict=True):
+        model.at_most_one([root, *(literal for step in arrivals for literal in step)])
+
+
+@family("reach")
+def _reach(model: Model, done: list[list[int]], wanting: set[int]) -> None:
+    for v in sorted(wanting):
+        model.clause(done[v][-1])
+
+
+@family("runs")
 def _keep_order(model: Model, board: Board, block: Block, order: Order, up: Sent) -> None:
     """What a rank gathers from below and of its own is a run; ``under[v][s]``: s is in it."""
     ranks = range(board.ranks)
