@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from .exact.symmetry import list_fitting
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
@@ -58,4 +60,7 @@ def chunk_counts(walk: Walk) -> Iterator[int]:
             return ceil(number * walk.limit.rounds / grain) * grain / number
 
         numbers.sort(key=lambda number: (nearest(number), number))
+    if limits.symmetric:
+        fitting = set(list_fitting(walk.problem, limits.chunks))
+        numbers = [number for number in numbers if number in fitting]
     yield from numbers

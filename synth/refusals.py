@@ -10,10 +10,11 @@ from fractions import Fraction
 from math import ceil, floor, lcm
 from typing import TYPE_CHECKING
 
-from roundelay.dsl.source import Fault
+from roundelay.dsl.source import Fault, InputError
 
 from .bounds import bound
 from .certificates import verify
+from .exact.symmetry import list_fitting
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Limits, Problem, Topology
@@ -47,6 +48,35 @@ def refuse(problem: Problem, limit: Bound) -> tuple[Refusal, ...]:
     """Every limit of a request that no schedule can keep, with those it contradicts."""
     found = [_refuse_steps(problem.limits, limit), _refuse_rounds(problem, limit)]
     return tuple(each for each in found if each is not None)
+
+
+def refuse_symmetry(problem: Problem) -> None:
+    """Raise ``InputError`` where symmetry is asked for and no symmetry moves the chunks."""
+    limits = problem.limits
+    if not limits.symmetric or list_fitting(problem, limits.chunks):
+        return
+    span = _span(limits, "symmetric")
+    fitting = list_fitting(problem, None)
+    if not fitting:
+        fault = Fault(
+            "symmetric: this machine and collective look different from every rank",
+            span,
+            "a symmetry for the schedule to keep to",
+            "leave 'symmetric' out",
+        )
+    else:
+        fault = Fault(
+            f"symmetric with {_name(limits, 'chunks')}: every symmetry leaves a chunk in its place",
+            span,
+            f"a multiple of {' or '.join(map(str, _least(fitting)))} chunks",
+            f"ask for {fitting[0]} chunks, or leave 'symmetric' out",
+        )
+    raise InputError(fault)
+
+
+def _least(numbers: list[int]) -> list[int]:
+    """Those that are no multiple of another."""
+    return [n for n in numbers if not any(n % m == 0 for m in numbers if m < n)]
 
 
 def find_grain(topology: Topology) -> Fraction:

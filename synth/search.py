@@ -13,11 +13,13 @@ from roundelay.dsl.source import UnsupportedError
 
 from .bounds import measure_quickest
 from .counts import chunk_counts, step_counts
+from .exact.classes import has_trees
 from .exact.clock import start_clock
 from .exact.engine import CHOICES, refuse_unsupported
-from .exact.plan import has_trees
 from .exact.pool import Pool
-from .refusals import bound_surely, concern, refuse
+from .exact.symmetry import list_fitting
+from .openings import begin, leap
+from .refusals import bound_surely, concern, refuse, refuse_symmetry
 from .schedule import ANY_ROUNDS, Answer, Found, GaveUp, Impossible, Query
 from .walk import Walk
 
@@ -118,16 +120,11 @@ def _is_proved(outcome: Outcome, limit: Bound) -> bool:
 
 
 def refuse_limits(problem: Problem) -> None:
-    """Raise ``UnsupportedError`` for numbers that no model of this engine could hold, and for a
-    class of schedules that it has none for.
+    """Raise ``UnsupportedError`` for numbers that no model of this engine could hold, and
+    ``InputError`` for a symmetry that there is not.
     """
     limits, blocks = problem.limits, len(problem.collective.blocks)
-    if limits.symmetric:
-        raise UnsupportedError(
-            "this version's engines do not search among symmetric schedules alone",
-            "a search among all schedules",
-            "leave 'symmetric' out",
-        )
+    refuse_symmetry(problem)
     collective = problem.collective
     wanted = sum(len(block.wants) for block in collective.blocks)
     if wanted > _MOST_WANTED:
@@ -154,11 +151,16 @@ def _walk(walk: Walk) -> Outcome:
     exact = chunks is not None and steps is not None and len({*chunks}) == len({*steps}) == 1
     if exact and chunks is not None and steps is not None and limits.rounds is not None:
         return walk.ask(Query(chunks[0], steps[0], limits.rounds), walk.left())
-    first = _find_first(walk)
-    if not isinstance(first, Found):
-        return first
+    begin(walk)
+    if walk.fewest is None or walk.fewest > max(walk.limit.steps, 0 if steps is None else steps[0]):
+        first = _find_first(walk)
+        if walk.best is None:
+            return first
     assert walk.best is not None
-    fewest = first.schedule.steps if steps is None else max(steps[0], first.schedule.steps)
+    assert walk.fewest is not None
+    fewest = walk.fewest if steps is None else max(steps[0], walk.fewest)
+    if walk.objective.kind != "latency":
+        leap(walk, fewest)
     several = has_trees(walk.problem)
     for quick in (True, False) if several and walk.objective.kind != "latency" else (False,):
         for count in step_counts(walk, fewest):
@@ -179,6 +181,8 @@ def _find_first(walk: Walk) -> Outcome:
     limits = walk.problem.limits
     fewest = 1 if limits.chunks is None else limits.chunks[0]
     lowest = walk.limit.steps
+    if limits.symmetric:
+        fewest = list_fitting(walk.problem, limits.chunks)[0]
     highest = 2 * lowest + 4
     if limits.steps is not None:
         lowest, highest = max(lowest, limits.steps[0]), limits.steps[1]
@@ -190,17 +194,19 @@ def _find_first(walk: Walk) -> Outcome:
     for steps in range(lowest, highest + 1):
         if walk.left() <= 0:
             break
-        asked = fewest if limits.rounds is not None else 1
+        asked = fewest if limits.rounds is not None or limits.symmetric else 1
         rounds = Fraction(ANY_ROUNDS) if limits.rounds is None else limits.rounds
+        before = walk.best
         last = walk.ask(Query(asked, steps, rounds), walk.left() / (1 if steps == highest else 2))
         if isinstance(last, Found):
             if asked < fewest:
-                walk.best = walk.replicated(last.schedule, fewest)
-                if walk.best is None:
+                walk.best = before
+                copied = walk.replicated(last.schedule, fewest)
+                if copied is None:
                     why = f"there is no time for {fewest} copies of the schedule for one chunk"
                     return GaveUp(why, "exact")
-            assert walk.best is not None
-            return walk.best
+                walk.keep(copied)
+            return last
         if isinstance(last, GaveUp):
             undecided = undecided or last.reason
         elif limits.steps is not None and steps == highest:

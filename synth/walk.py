@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, lcm
+from math import ceil
 from typing import TYPE_CHECKING
 
 from .checker import check
 from .copies import replicate
 from .exact.engine import confirm, solve
+from .refusals import find_grain
 from .schedule import ANY_ROUNDS, Cost, Found, GaveUp, Impossible, Query
 from .timeline import price
 
@@ -34,7 +35,8 @@ class Walk:
 
     ``refuted`` holds, by chunks and steps, the most rounds proved too few. ``quickest`` is the
     least latency of a step, in seconds, where the objective counts it;
-    ``patience`` the seconds left once there is a schedule (None: all there are). All seconds are
+    ``patience`` the seconds left once there is a schedule (None: all there are); ``fewest`` the
+    steps of the shortest schedule so far. All seconds are
     those of the ``clock``; on one that counts effort, with one job, what is asked next depends on
     nothing but what was answered and the effort it took, so the whole walk goes alike each time
     until the wall-clock end of the budget cuts it. ``asked``: the queries, with their outcomes.
@@ -52,6 +54,7 @@ class Walk:
     tell: Callable[[str], None]
     quickest: Fraction
     best: Found | None = None
+    fewest: int | None = None
     refuted: dict[tuple[int, int], Fraction] = field(default_factory=dict)
     log: list[tuple[Query, str, float]] = field(default_factory=list)
     asked: list[tuple[Query, Outcome]] = field(default_factory=list)
@@ -85,10 +88,7 @@ class Walk:
 
     def grain(self) -> Fraction:
         """All sums of loads over capacities, in rounds, are multiples of this."""
-        topology = self.problem.topology
-        return Fraction(
-            1, lcm(*((link.capacity / topology.slowest).numerator for link in topology.links))
-        )
+        return find_grain(self.problem.topology)
 
     def rounds_to_win(self, chunks: int, steps: int) -> Fraction | None:
         """The most rounds with which so many chunks beat the best so far; None: impossible."""
@@ -167,10 +167,19 @@ class Walk:
         self.tell(f"{_describe(query)}, asked again: {word} in {time.monotonic() - began:.1f} s")
         return outcome
 
+    def beats(self, query: Query) -> bool:
+        """Whether what a query asks for would be better than the best so far."""
+        if self.best is None:
+            return True
+        per_byte = query.rounds * self.per_round(query.chunks)
+        return self.cost_at(query.steps, per_byte) < self.price_of(self.best.cost)
+
     def keep(self, found: Found) -> None:
         """Remember a schedule if it is the best; the first one starts the clock of patience."""
         if self.best is None and self.patience is not None:
             self.clock.shorten(self.patience)
+        steps = found.schedule.steps
+        self.fewest = steps if self.fewest is None else min(self.fewest, steps)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
 

@@ -9,8 +9,8 @@ from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.bounds import bound
 from roundelay.synth.schedule import Found, Impossible
 
+from .classes import list_variants
 from .clock import start_clock
-from .plan import list_variants
 from .pool import count_cores, share_pool
 from .race import Race, line_up, run
 from .verdicts import NAMES, EngineError, accept, refuse_below, stay
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
     from roundelay.synth.schedule import Bound, Outcome, Query
 
+    from .classes import Variant
     from .clock import Clock
-    from .plan import Variant
     from .pool import Pool
 
 __all__ = ["CHOICES", "EngineError", "confirm", "refuse_unsupported", "solve"]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from roundelay.synth.schedule import ANY_ROUNDS, Found, GaveUp, Impossible
 
-from .plan import encode, list_variants, name_class, refutes
+from .classes import list_variants, name_class, refutes
+from .plan import encode
 from .spelling import spell_out
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
     from roundelay.synth.schedule import Outcome, Query
 
+    from .classes import Variant
     from .model import Model, Term
-    from .plan import Variant
 
 _HEAVIEST = 2**31 - 1  # What a row's weights may add up to: some solvers count in 32 bits.
 _WIDTH = 160  # Letters of what a user wrote that a comment shows.

@@ -29,7 +29,7 @@ _RESERVED = -1  # What a worker is busy with from being taken until it hears its
 _WARM = 4  # Workers started before anyone knows how many there is work for.
 _GRACE = 1.0  # Seconds a cancelled worker has to come back before it is killed,
 _START = 20.0  # or so many if nothing was heard of it yet: it is still starting.
-_SPARE = 2  # Workers beside those at work that may be on their way back or idle.
+_SPARE = 4  # Workers beside those at work that may be on their way back or idle.
 
 
 def count_cores() -> int:

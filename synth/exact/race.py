@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from roundelay.synth.schedule import GaveUp
 
+from .classes import refutes
 from .draft import Plain
-from .plan import refutes
 from .pool import Worker
 from .verdicts import NAMES, EngineError, accept, refute
 from .worker import Job, Started
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
     from roundelay.synth.schedule import Impossible, Outcome, Query
 
+    from .classes import Variant
     from .clock import Clock
-    from .plan import Variant
     from .pool import Pool
 
 _SLICE = 0.5  # Seconds of a contestant's first turn; each further turn is twice as long.
 _HANDICAP = {"cpsat": 1, "z3": 1, "cpsat-lp": 2, "z3-fd": 4}
 """How many times sooner someone else may have a turn of the same length: they win less often."""
+_LEAD = 0.03  # Seconds that the first one has to itself: most queries it decides at once.
 _OVERTIME = 0.4  # Seconds past its time for a solver that is about to stop by itself.
 _WIDER = 2.0  # Seconds at least for a wider class, once a narrower one has no schedule.
 
@@ -114,17 +115,19 @@ def run(race: Race, pool: Pool, jobs: int) -> Outcome:
 def _run(race: Race, pool: Pool, jobs: int) -> Outcome:
     clock = race.clock
     clock.hold()
-    began = clock.elapsed()
+    began, entered = clock.elapsed(), time.monotonic()
     with selectors.DefaultSelector() as selector:
         while race.running or (race.waiting and not clock.out()):
             if clock.wall() <= 0 and time.monotonic() >= clock.end + _OVERTIME:
                 break
             if clock.out():
                 race.waiting.clear()
-            while race.waiting and len(race.running) < jobs:
+            lead = entered + _LEAD - time.monotonic() if jobs > 1 else 0.0
+            while race.waiting and len(race.running) < (1 if lead > 0 else jobs):
                 _start(race, pool, selector)
             ends = [end for _, end in race.running.values()]
             wait = min([clock.end, *ends]) + _OVERTIME - time.monotonic()
+            wait = min(wait, lead) if lead > 0 else wait
             for key, _ in selector.select(max(0.0, wait)):
                 worker = key.fileobj
                 assert isinstance(worker, Worker)
@@ -159,7 +162,7 @@ def _start(race: Race, pool: Pool, selector: selectors.BaseSelector) -> None:
     seed = (race.seed + 1000 * attempt.turn) % (1 << 31)
     worker.start(
         Job(pool.next_number(), race.problem, race.query, attempt.variant, attempt.solver, seed,
-            seconds, None if timed else turn)
+            seconds, None if timed else turn, attempt.turn)
     )  # fmt: skip
 
 

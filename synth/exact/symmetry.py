@@ -52,6 +52,14 @@ def find_group(problem: Problem, chunks: int) -> Group | None:
     return next((group for group in groups if group.fits(problem, chunks)), None)
 
 
+def list_fitting(problem: Problem, chunks: tuple[int, int] | None) -> list[int]:
+    """The numbers of chunks, of an inclusive range, that some group fits (of a large one, or of
+    none, those near its lower end).
+    """
+    low, high = chunks or (1, _LARGEST)
+    return [c for c in range(low, min(high, low + _LARGEST) + 1) if find_group(problem, c)]
+
+
 @lru_cache(maxsize=4)
 def list_groups(problem: Problem) -> tuple[Group, ...]:
     """Groups worth looking at, the largest first; of equals those that keep fewer ranks in place.

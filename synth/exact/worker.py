@@ -18,9 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from .classes import name_class, refutes
 from .memory import limit_memory, show_memory
 from .model import TooLargeError
-from .plan import encode, name_class, refutes
+from .plan import encode
 from .spelling import spell_out
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
     from roundelay.synth.schedule import Query
 
+    from .classes import Variant
     from .draft import Plain
-    from .plan import Variant
 
 SOLVERS = ("cpsat", "cpsat-lp", "z3", "z3-fd")
 """What a job's ``solver`` may be."""
@@ -50,7 +51,7 @@ class Job:
     """One question to one solver, ``seconds`` at most from the moment a worker starts it.
 
     ``problem`` None: that of the ``Setting`` before it. ``effort``: how much of it may be spent,
-    in seconds (None: no limit).
+    in seconds (None: no limit). ``turn``: how often the same was asked before.
     """
 
     number: int
@@ -61,6 +62,7 @@ class Job:
     seed: int
     seconds: float
     effort: float | None = None
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)

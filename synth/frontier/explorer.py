@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.bounds import bound
 from roundelay.synth.certificates import verify
+from roundelay.synth.exact.classes import has_trees
 from roundelay.synth.exact.clock import start_clock
 from roundelay.synth.exact.engine import refuse_unsupported
-from roundelay.synth.exact.plan import has_trees
 from roundelay.synth.exact.pool import Pool
 from roundelay.synth.schedule import Certificate
 from roundelay.synth.search import refuse_limits

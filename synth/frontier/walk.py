@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from roundelay.synth.checker import check
 from roundelay.synth.exact.engine import solve
 from roundelay.synth.paths import build, build_rooted
+from roundelay.synth.promising import count_alike, list_promising
 from roundelay.synth.schedule import ANY_ROUNDS, Found, GaveUp, Impossible, Query
 from roundelay.synth.timeline import price
 
@@ -38,6 +39,9 @@ _LEAD = 3  # Chunk counts that a level is ahead of the next.
 _BEGINNING = 1 / 5  # Of the budget at most is for schedules made without a solver,
 _BEGINNING_FIRST = 3 / 5  # or so much for the first of them,
 _LARGE = 1024  # and so many chunks on all ranks.
+_SPANS = 10  # Numbers of steps for which what is near the bound is asked,
+_LEAPING = 2 / 3  # until so much of the time is left; a query has
+_SHARE = 1 / 25  # of that at least.
 _FIRST = 1 / 6  # Of what is left, for a query as long as there is no schedule at all.
 _NEAR = Fraction(3, 4)  # Of the bandwidth bound: what is so good is bettered last.
 _WORTH_TELLING = 0.5  # Seconds that a query without an answer takes before anyone hears of it.
@@ -102,6 +106,7 @@ class Walk:
     def run(self) -> None:
         """Ask until nothing is open or the time is out."""
         self._begin()
+        self._leap()
         levels = 2
         while self._seconds(levels - 1)[0] < self.left():
             levels += 1
@@ -139,6 +144,29 @@ class Walk:
                 self.ledger.keep(Kept(found, round(time.monotonic() - started, 3)))
         if self.store is not None and self.ledger.kept:
             self.store.save(self.ledger)
+
+    def _leap(self) -> None:
+        """Ask for what would come near the bound, before anything is tightened little by little."""
+        ledger = self.ledger
+        alike = count_alike(ledger.problem)
+        first = self.steps[0]
+        spans = [steps for steps in self.steps if 2 * first <= steps <= 4 * first + _SPANS]
+        spans += [steps for steps in self.steps if steps < 2 * first]
+        asked = [list_promising(ledger.problem, ledger.limit, s, alike) for s in spans[:_SPANS]]
+        end = self.left() * _LEAPING
+        glance = max(self.glance, self.left() * _SHARE)
+        for place in range(max(map(len, asked), default=0)):
+            for queries in asked:
+                query = queries[place] if place < len(queries) else None
+                if query is None or self.left() < max(end, _LEAST):
+                    continue
+                known = ledger.best(query.steps)
+                high = ledger.rounds_to_win(query.chunks, query.steps) if known else query.rounds
+                if (high is not None and query.rounds <= high) and (
+                    ledger.refuter(query.chunks, query.steps, query.rounds) is None
+                    and not ledger.tried(ledger.asked.get(query), glance, quick=self.several)
+                ):
+                    self.ask(query, glance, 0, quick=self.several)
 
     def settled(self) -> bool:
         """Whether every step count has a schedule that is proved the cheapest, or none."""

@@ -116,7 +116,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     (tmp_path / "unlawful.rly").write_text("operator odd(a, b) = a - b\n")
     (tmp_path / "symmetric.rly").write_text(
-        "plan { synthesize all_reduce(sum) on ring(3) symmetric }\n"
+        "plan { synthesize all_reduce(sum) on ring(6) chunks 1 symmetric }\n"
     )
     (tmp_path / "shifted.rly").write_text("plan { synthesize send_recv(1) on ring(3) in place }\n")
     (tmp_path / "crossed.rly").write_text(

@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from roundelay.dsl.model import Problem
+    from roundelay.synth.exact.classes import Variant
     from roundelay.synth.exact.model import Model
-    from roundelay.synth.exact.plan import Plan, Variant
+    from roundelay.synth.exact.plan import Plan
 
 FIRST = Operator("first", scalar_body(Variable(0)), idempotent=True)
 UNEQUAL = machine(

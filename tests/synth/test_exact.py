@@ -19,11 +19,12 @@ from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.checker import check
 from roundelay.synth.exact import cpsat_door, engine, race, verdicts, worker, z3_door
 from roundelay.synth.exact.board import lay_out, limit_rounds
+from roundelay.synth.exact.classes import list_variants
 from roundelay.synth.exact.draft import Plain
 from roundelay.synth.exact.encodings.merging import encode_merges
 from roundelay.synth.exact.engine import EngineError, solve
 from roundelay.synth.exact.model import Model
-from roundelay.synth.exact.plan import encode, list_variants
+from roundelay.synth.exact.plan import encode
 from roundelay.synth.exact.pool import Pool, Worker
 from roundelay.synth.exact.worker import Job, Reply, Started
 from roundelay.synth.routes import enumerate_routes, measure_hops

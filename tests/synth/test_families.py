@@ -30,7 +30,8 @@ from .problems import (
 
 if TYPE_CHECKING:
     from roundelay.dsl.model import Problem
-    from roundelay.synth.exact.plan import Plan, Variant
+    from roundelay.synth.exact.classes import Variant
+    from roundelay.synth.exact.plan import Plan
 
 ANY = Fraction(10**6)
 Asked: TypeAlias = "tuple[Problem, Query, Variant]"

@@ -12,9 +12,10 @@ import pytest
 from roundelay.dsl.model import Block, Collective, Limits, Objective, Operator, Symbol, Want
 from roundelay.synth.checker import check
 from roundelay.synth.exact import cpsat_door
+from roundelay.synth.exact.classes import list_variants, name_class
 from roundelay.synth.exact.encodings.ordered import is_run, list_orders
 from roundelay.synth.exact.engine import solve
-from roundelay.synth.exact.plan import encode, list_variants, name_class
+from roundelay.synth.exact.plan import encode
 from roundelay.synth.exact.pool import Pool
 from roundelay.synth.schedule import Found, Got, Impossible, Own, Query, Schedule
 from roundelay.synth.search import search

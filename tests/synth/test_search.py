@@ -7,15 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from roundelay.dsl.model import Limits, Objective
-from roundelay.dsl.source import UnsupportedError
+from roundelay.dsl.source import InputError, UnsupportedError
 from roundelay.synth import search as searching
+from roundelay.synth.bounds import bound
 from roundelay.synth.checker import check
+from roundelay.synth.exact.symmetry import find_group
 from roundelay.synth.schedule import Found, GaveUp, Impossible
 from roundelay.synth.search import search
 
@@ -170,13 +173,16 @@ def test_the_time_is_kept_on_a_large_machine() -> None:
 def test_the_plans_budget_is_the_default() -> None:
     limits = Limits(budget=Fraction(1, 2))
     began = time.monotonic()
-    assert isinstance(search(ask(ring(64), all_reduce(64), limits=limits)).outcome, GaveUp)
+    assert isinstance(search(ask(ring(64), all_reduce(64), limits=limits)).outcome, Found)
     assert time.monotonic() - began < 20
 
 
 def test_unsupported_problems_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="symmetric"):
-        search(ask(ring(3), all_reduce(3), limits=Limits(symmetric=True)))
+    lopsided = machine("lopsided", 3, [(0, 1, 1), (1, 2, 2), (0, 2, 3)])
+    with pytest.raises(InputError, match="look different from every rank"):
+        search(ask(lopsided, all_reduce(3), limits=Limits(symmetric=True)))
+    with pytest.raises(InputError, match="a multiple of 2 or 3 chunks"):
+        search(ask(ring(6), all_reduce(6), limits=Limits(symmetric=True, chunks=(1, 1))))
     with pytest.raises(UnsupportedError):
         search(ask(machine("one way", 2, [(0, 1, 1)], two_way=False), all_reduce(2)))
 
@@ -187,7 +193,7 @@ def test_ctrl_c_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(searching, "_improve", interrupt)
     assert isinstance(answer(ask(dgx1(), all_reduce(8))).outcome, Found)
-    monkeypatch.setattr(searching, "_find_first", interrupt)
+    monkeypatch.setattr(searching, "begin", interrupt)
     assert isinstance(answer(ask(dgx1(), all_reduce(8))).outcome, GaveUp)
 
 
@@ -239,3 +245,30 @@ def test_default_searches_of_whole_machines(problem: Problem) -> None:
     assert isinstance(said.outcome, Found)
     assert said.outcome.schedule.steps == said.bound.steps
     assert time.monotonic() - began < 45
+
+
+@pytest.mark.parametrize("kind", ["latency", "bandwidth"])
+def test_a_symmetric_schedule_is_one(kind: Literal["latency", "bandwidth"]) -> None:
+    """Every motion of the group takes the messages to messages, chunks aside."""
+    limits = Limits(symmetric=True, objective=Objective(kind))
+    problem = ask(ring(6), all_reduce(6), limits=limits)
+    outcome = search(problem, budget=8).outcome
+    assert isinstance(outcome, Found)
+    group = find_group(problem, outcome.schedule.chunks)
+    assert group is not None
+    sends = Counter((s.step, s.src, s.dst) for s in outcome.schedule.sends)
+    for motion in group.motions:
+        moved = Counter((s.step, motion.nodes[s.src], motion.nodes[s.dst])
+                        for s in outcome.schedule.sends)  # fmt: skip
+        assert moved == sends
+    if kind == "bandwidth":
+        assert outcome.cost.per_byte == bound(problem).per_byte
+
+
+def test_an_impossibility_names_the_symmetry() -> None:
+    """Three steps for six ranks in a ring want a round a step; one chunk fewer is not asked."""
+    limits = Limits(symmetric=True, chunks=(6, 6), steps=(3, 3), rounds=Fraction(5))
+    outcome = search(ask(ring(6), all_reduce(6), limits=limits), budget=30).outcome
+    assert isinstance(outcome, Impossible)
+    assert "that 6 symmetries of the machine map to themselves" in outcome.certificate.reason
+    assert not outcome.certificate.complete

@@ -16,11 +16,11 @@ import pytest
 from roundelay.dsl.model import Limits
 from roundelay.dsl.source import InputError
 from roundelay.synth.exact import cpsat_door, z3_door
+from roundelay.synth.exact.classes import list_variants
 from roundelay.synth.exact.clock import start_clock
 from roundelay.synth.exact.engine import CHOICES, solve
 from roundelay.synth.exact.memory import parse_memory, share_memory
 from roundelay.synth.exact.model import Model
-from roundelay.synth.exact.plan import list_variants
 from roundelay.synth.exact.pool import Pool, Worker, count_cores
 from roundelay.synth.schedule import Found, GaveUp, Query
 from roundelay.synth.search import search

@@ -14,9 +14,10 @@ from roundelay.dsl.model import Block, Collective, Symbol, Want
 from roundelay.synth.bounds import bound
 from roundelay.synth.checker import check
 from roundelay.synth.exact import cpsat_door
+from roundelay.synth.exact.classes import name_class
 from roundelay.synth.exact.engine import solve
 from roundelay.synth.exact.helping import crosses, list_help
-from roundelay.synth.exact.plan import encode, name_class
+from roundelay.synth.exact.plan import encode
 from roundelay.synth.exact.pool import Pool
 from roundelay.synth.routes import enumerate_routes
 from roundelay.synth.schedule import Found, Got, Impossible, Own, Query, Result, Schedule, Send

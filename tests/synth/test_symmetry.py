@@ -13,8 +13,9 @@ from roundelay.dsl.model import Block, Collective, Symbol, Want
 from roundelay.synth.checker import check
 from roundelay.synth.exact import cpsat_door
 from roundelay.synth.exact.automorphisms import generate_motions, rest
+from roundelay.synth.exact.classes import list_variants
 from roundelay.synth.exact.orbits import Orbits
-from roundelay.synth.exact.plan import encode, list_variants
+from roundelay.synth.exact.plan import encode
 from roundelay.synth.exact.symmetry import find_group, list_groups
 from roundelay.synth.schedule import Query, Schedule
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from roundelay.dsl.model import Problem, Topology
     from roundelay.synth.exact.automorphisms import Motion
-    from roundelay.synth.exact.plan import Variant
+    from roundelay.synth.exact.classes import Variant
     from roundelay.synth.exact.symmetry import Group
 
 UNEVEN = machine("uneven", 4, [(0, 1, 1), (1, 2, 2), (2, 3, 1), (3, 0, 2)])

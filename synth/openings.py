@@ -1,0 +1,56 @@
+"""What a search begins with: schedules made without a solver, and queries near the bound."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from .checker import check
+from .paths import build, build_rooted, within
+from .promising import count_alike, list_promising
+from .schedule import Found
+from .timeline import price
+
+if TYPE_CHECKING:
+    from .walk import Walk
+
+_BUILDING = 0.1  # Of the time is for schedules that no solver is asked for,
+_BUILDING_FIRST = 0.5  # or so much for the first.
+_ROOTS = 16  # Chunks that come together at roots of their own, at most.
+_LEAPS = 4  # More steps than thrice the fewest are looked at where these are few,
+_SPANS = 10  # and so many numbers of steps.
+_GLANCE = 1.0  # Seconds for one query, or
+_SHARE = 1 / 25  # of what is left.
+
+
+def begin(walk: Walk) -> None:
+    """Take what can be made without a solver: a schedule of the fewest steps, and one by way of
+    roots that spares the links.
+    """
+    limits = walk.problem.limits
+    fewest = 1 if limits.chunks is None else limits.chunks[0]
+    most = min(len(walk.problem.topology.ranks), _ROOTS)
+    latency = walk.objective.kind == "latency"
+    for chunks in dict.fromkeys((fewest, max(fewest, most))):
+        for make in (build,) if latency else (build, build_rooted):
+            wall = walk.clock.wall() * (_BUILDING if walk.best else _BUILDING_FIRST)
+            schedule = make(walk.problem, chunks, time.monotonic() + wall)
+            if schedule is not None and within(schedule, limits):
+                check(schedule)
+                walk.keep(Found(schedule, price(schedule), "shortest ways"))
+
+
+def leap(walk: Walk, fewest: int) -> None:
+    """Ask for what would come near the bound, before anything is tightened little by little."""
+    limits = walk.problem.limits
+    alike = count_alike(walk.problem)
+    most = max(3 * fewest, fewest + _LEAPS) if limits.steps is None else limits.steps[1]
+    spans = [*range(min(2 * fewest, most), min(most, 4 * fewest + _LEAPS) + 1)]
+    spans += [steps for steps in range(fewest, most + 1) if steps not in spans]
+    asked = [list_promising(walk.problem, walk.limit, s, alike) for s in spans[:_SPANS]]
+    end = walk.left() / 2
+    glance = max(_GLANCE, walk.left() * _SHARE)
+    for place in range(max(map(len, asked), default=0)):
+        for queries in asked:
+            if place < len(queries) and walk.beats(queries[place]) and walk.left() > end:
+                walk.ask(queries[place], glance, quick=True)
