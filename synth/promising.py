@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MOST = 48  # Chunks.
 _NEAR = Fraction(4, 5)  # Of the bandwidth bound: what is further from it is not promising.
 _NO_MATTER = Fraction(1, 40)  # What is as near as that is equally good.
+_UNEQUAL = 3  # Times as quick as the slowest link: more is much.
 _OFFERED = 3  # That symmetry makes quick, and as many others.
 _LARGE = 64  # Ranks: the symmetry of larger machines is not looked at here.
 
@@ -36,16 +37,20 @@ def list_promising(problem: Problem, limit: Bound, steps: int, alike: int = 1) -
     nearest to the bound come first, then those of the fewest chunks.
 
     Where every step lasts a round, every link can carry something in every step, so many chunks as
-    that has room for are asked for, and somewhat fewer.
+    that has room for are asked for, and somewhat fewer. Where some links are much quicker than
+    others, steps may be as short as these allow.
     """
     limits = problem.limits
     if not limit.rounds:
         return []
     low, high = limits.chunks or (1, _MOST)
-    grain = find_grain(problem.topology)
+    topology = problem.topology
+    grain = find_grain(topology)
+    quickest = max(link.capacity for link in topology.links) / topology.slowest
+    shortest = Fraction(steps) if quickest < _UNEQUAL else steps / quickest
     found: dict[tuple[bool, int], Query] = {}
     for chunks in range(low, min(high, max(low, _MOST)) + 1):
-        rounds = max(Fraction(steps), ceil(chunks * limit.rounds / grain) * grain)
+        rounds = max(shortest, ceil(chunks * limit.rounds / grain) * grain)
         share = chunks * limit.rounds / rounds
         if share >= _NEAR and (limits.rounds is None or rounds <= limits.rounds):
             away = floor((1 - share) / _NO_MATTER)

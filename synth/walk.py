@@ -121,10 +121,14 @@ class Walk:
         """
         began = time.monotonic()
         clock = self.clock.part(max(_LEAST, seconds))
-        outcome = solve(
-            self.problem, query, budget=seconds, seed=self.seed, solver=self.solver,
-            jobs=self.jobs, pool=self.pool, limit=self.limit, quick=quick, clock=clock,
-        )  # fmt: skip
+        try:
+            outcome = solve(
+                self.problem, query, budget=seconds, seed=self.seed, solver=self.solver,
+                jobs=self.jobs, pool=self.pool, limit=self.limit, quick=quick, clock=clock,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            self.asked.append((query, GaveUp("interrupted", "exact")))
+            raise
         self.asked.append((query, outcome))
         took = time.monotonic() - began
         open_word = "no tree pairs" if quick else "no answer"

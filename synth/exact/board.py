@@ -166,7 +166,8 @@ def limit_rounds(model: Model, board: Board, topology: Topology, rounds: Fractio
     capacity k a round then carries floor(k * D) messages.
     """
     board.settle(model)
-    speed = [link.capacity / topology.slowest for link in topology.links]
+    slowest = topology.slowest
+    speed = [link.capacity / slowest for link in topology.links]
     most = {key: sum(weight for weight, _ in terms) for key, terms in board.loads.items()}
     longest = [max((load / speed[link] for (link, t), load in most.items() if t == step),
                    default=0 * rounds) for step in range(board.steps)]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from roundelay.synth.routes import enumerate_routes
 
-from .helping import name_unhelped
+from .helping import ONE_MESSAGE, name_unhelped
 from .symmetry import find_group
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def list_variants(problem: Problem, query: Query) -> tuple[Variant, ...]:
     """Ways to encode a query, the quickest first.
 
     Of those in whose class an impossibility is worth telling (see ``refutes``) a later one covers
-    more schedules; ``slots`` covers all. Where symmetry is asked for, no other kind is given.
+    more schedules; ``slots`` covers all, as far as what switches do is no matter. Where symmetry is
+    asked for, no other kind is given.
     """
     several: tuple[Variant, ...] = ("symmetric-trees", "trees") if has_trees(problem) else ()
     blocks = problem.collective.blocks
@@ -92,7 +93,7 @@ def name_class(problem: Problem, query: Query, variant: Variant) -> tuple[str, b
     blocks = problem.collective.blocks
     wide = variant == "slots"
     if not all(_is_complete(problem, block, query.steps, full=wide) for block in blocks):
-        limits = " with at most one message a chunk, pair of ranks and step"
+        limits = f" {ONE_MESSAGE}"
         if keeps_order(problem) and problem.operator is not None and problem.operator.idempotent:
             limits += ", that merge no value twice"
     routes = enumerate_routes(problem.topology)
@@ -102,11 +103,15 @@ def name_class(problem: Problem, query: Query, variant: Variant) -> tuple[str, b
     for block in blocks:
         kinds.setdefault(classify(block), []).append(block)
     for named in name_unhelped(problem, routes.routes, kinds, query.steps):
-        limits += f", {named}"
+        again = limits.startswith(f" {ONE_MESSAGE}") and named.startswith(ONE_MESSAGE)
+        limits += named.removeprefix(ONE_MESSAGE) if again else f", {named}"
     if variant == "symmetric-only":
         group = find_group(problem, query.chunks)
-        moves = 1 if group is None else len(group.motions)
-        limits += f", that {moves} symmetries of the machine map to themselves"
+        limits += (
+            ", that a symmetry of the machine which moves every chunk maps to themselves"
+            if group is None
+            else f", that {len(group.motions)} symmetries of the machine map to themselves"
+        )
     return f"all schedules of messages from rank to rank{limits}", not limits
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .model import Model, Term
 
 _HEAVIEST = 2**31 - 1  # What a row's weights may add up to: some solvers count in 32 bits.
+_WITHIN = (", full)", ", slots)", ", symmetric)")  # Engines whose schedules solve the model; trees
+# may have help of switches that it leaves out.
 _WIDTH = 160  # Letters of what a user wrote that a comment shows.
 
 
@@ -73,7 +75,7 @@ def _status(outcome: Outcome) -> str:
     match outcome:
         case Impossible():
             return "unsat"
-        case Found(_, _, engine) if engine.removeprefix("exact (").startswith(("CP-SAT", "Z3")):
+        case Found(_, _, engine) if engine.endswith(_WITHIN):
             return "sat"
         case _:
             return "unknown"

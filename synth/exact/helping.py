@@ -56,6 +56,15 @@ class Common:
     copy: Hashable = None
 
 
+ONE_MESSAGE = "with at most one message a chunk, pair of ranks and step"
+"""What some encodings are limited to, in words."""
+
+
+def helps(topology: Topology) -> bool:
+    """Whether any switch multicasts or reduces."""
+    return any(switch.multicast or switch.reduce for switch in topology.switches)
+
+
 def list_help(routes: tuple[Route, ...], topology: Topology) -> tuple[Help, ...]:
     """The help along each route; empty where no switch gives any."""
     if not any(switch.multicast or switch.reduce for switch in topology.switches):
@@ -133,8 +142,8 @@ def name_unhelped(
         if merged and copies and (steps > 1 or not all(map(_has_one_each, merged))):
             named.append("without multicast in switches after the first step")
     elif merged and (steps > 1 or not all(map(_has_one_each, merged))):
-        named.append("with at most one message a chunk, pair of ranks and step, and a chunk, rank "
-                     "and step with one that switches copy and one that they combine")  # fmt: skip
+        named.append(f"{ONE_MESSAGE}, and a chunk, rank and step with one that switches copy and "
+                     "one that they combine")  # fmt: skip
     apart = any(crosses(each, cleanly=steps > 1) for each in helps)
     if apart and (merged or kinds.get("all")) and not in_order:
         named.append("with what goes to each rank counted by itself where switches combine it and "

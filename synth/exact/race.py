@@ -18,6 +18,7 @@ from roundelay.synth.schedule import GaveUp
 
 from .classes import refutes
 from .draft import Plain
+from .helping import helps
 from .pool import Worker
 from .verdicts import NAMES, EngineError, accept, refute
 from .worker import Job, Started
@@ -61,7 +62,8 @@ class Attempt:
 class Race:
     """One query: what is running and until when, what waits for its turn, why others gave up.
 
-    ``variants``: all that can decide it; one that can refute covers all before it. ``refuted``:
+    ``variants``: all that can decide it; one that can refute covers all before it, but for trees
+    that switches help. ``refuted``:
     what is proved of a narrower class while a wider one is being asked. ``started``: whether a
     worker has taken up its work, from when on time counts.
     """
@@ -223,9 +225,13 @@ def _hear(
         elif message.answer is False:
             covered = race.variants[: race.variants.index(attempt.variant) + 1]
             race.refuted = refute(race.query, attempt.solver, attempt.variant, message.scope)
-            if message.scope[1] or covered == race.variants:
+            if message.scope[1]:
                 return race.refuted
+            if helps(race.problem.topology):  # Trees may have help that the class leaves out.
+                covered = tuple(each for each in covered if not each.endswith("trees"))
             _drop(race, selector, covered)
+            if not race.waiting and not race.running:
+                return race.refuted
         else:
             _queue_again(race, attempt)
     return None

@@ -299,3 +299,29 @@ def test_whatever_is_found_on_random_fabrics_holds(pool: Pool) -> None:
         problem = ask(topology, make(ranks), chance.choice((SUM, MAX, SUB)))
         steps = chance.randint(max(1, bound(problem).steps), 3)
         fewest(problem, pool, steps, chance.randint(1, 2))
+
+
+def test_a_way_that_is_not_taken_shares_no_load(pool: Pool) -> None:
+    """Rank 2 may reach rank 3 through two switches or directly; only what is sent is alike."""
+    pairs = [(0, 5), (3, 5), (1, 4), (2, 4), (4, 5)]
+    both = [*pairs, *((b, a) for a, b in pairs), (2, 3)]
+    problem = ask(fabric(4, ["mr", "mr"], both, two_way=False), all_reduce(4), SUM)
+    for seed in range(4):
+        for solver in ("cpsat", "race"):
+            outcome = solve(problem, Query(1, 1, Fraction(1)), budget=20, seed=seed, solver=solver,
+                            jobs=1, pool=pool)  # fmt: skip
+            assert isinstance(outcome, Found)
+            assert check(outcome.schedule).rounds <= 1
+
+
+def test_trees_may_have_help_that_wider_encodings_leave_out(pool: Pool) -> None:
+    """That the wider ones find nothing does not end the search among trees."""
+    symbols = (Symbol((3, 0), 3), Symbol((3, 1), 3))
+    wants = tuple(Want(rank, (i,), (0, 1)) for i, rank in enumerate((3, 1, 1, 2)))
+    pairs = [(0, 4), (1, 5), (2, 5), (3, 6), (4, 5), (5, 6)]
+    machine = fabric(4, ["r", "m", "mr"], pairs)
+    problem = ask(machine, Collective("twice", (), 4, (Block(symbols, wants),)), SUM)
+    for jobs in (1, 2):
+        outcome = solve(problem, Query(1, 2, Fraction(1)), budget=30, jobs=jobs, pool=pool)
+        assert isinstance(outcome, Found)
+        assert check(outcome.schedule).rounds <= 1

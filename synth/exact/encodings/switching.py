@@ -61,6 +61,8 @@ class Switching:
         """Literals: whatever takes it takes all of these that its receiver gets in the step."""
         self.sure: dict[Key, list[int]] = {}
         """Ways of messages in the last step, taken only by messages that are sent and used."""
+        self.ways: dict[Key, list[int]] = {}
+        """All ways of a message, of which a schedule takes one."""
 
     def load(self, key: Key, route: int) -> list[int]:
         """Literals of the ways in which a message may go over a route, each with its loads."""
@@ -87,6 +89,7 @@ class Switching:
                     self._choose(self.copied, key, literal)
                 if combined and not all_taken:
                     self._choose(self.combined, key, literal)
+        self.ways.setdefault(key, []).extend(literals)
         return literals
 
     def _choose(self, chosen: dict[Key, int], key: Key, literal: int) -> None:
@@ -103,7 +106,7 @@ class Switching:
         """What is copied is made alike, and what is combined taken alike."""
         for key, ways in self.sure.items():
             takers = [result.got[key] for result in results if key in result.got]
-            _use(self.model, ways, holds[key].values(), takers)
+            _use(self.model, self.ways[key], ways, holds[key].values(), takers)
         made: dict[Key, Uses] = {key: {} for key in self.copied}
         for key, parts in made.items():
             own: Iterable[tuple[int | Key, int]] = merges[key].own.items()
@@ -130,10 +133,12 @@ class Switching:
 
 
 @family("together")
-def _use(model: Model, ways: list[int], bits: Iterable[int], takers: list[int]) -> None:
-    """What goes one of these ways goes no other, holds something, and is taken."""
+def _use(
+    model: Model, ways: list[int], sure: list[int], bits: Iterable[int], takers: list[int]
+) -> None:
+    """What goes one of the sure ways goes no other of all, holds something, and is taken."""
     model.at_most_one(ways)
-    for way in ways:
+    for way in sure:
         model.clause(-way, *bits)
         model.clause(-way, *takers)
 
