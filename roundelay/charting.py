@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from contextlib import nullcontext
 from pathlib import Path  # noqa: TC003 - typer reads the annotations when a verb is called.
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -63,13 +64,15 @@ def frontier(
     as_json: Json = False,
 ) -> None:
     """Chart steps against bandwidth: the best schedule for every number of steps, with proofs."""
-    from roundelay import options, pipeline, report, tabulate
+    from roundelay import options, pipeline, report, tabulate, writing
     from roundelay import plot as drawing
 
+    began = time.monotonic()
     options.require("--solver", solver, ("race", "z3", "cpsat"))
-    for folder in (store, plot.parent if plot is not None else None):
-        if folder is not None:
-            options.require_folder(folder)
+    if store is not None:
+        options.require_folder(store, "--store")
+    if plot is not None:
+        writing.require_file(plot, "--plot", ".svg")
     request = pipeline.Request(target, collective, op, root, plan)
     task = pipeline.problem_of(pipeline.read(request))
     problem = pipeline.problem_of(options.limit(task, chunks, steps, None, budget, None))
@@ -78,17 +81,17 @@ def frontier(
     with nullcontext() if as_json else Progress() as progress:
         chart = pipeline.chart(
             problem, seed=seed, solver=solver, jobs=jobs, folder=store, fresh=fresh,
-            on_progress=None if progress is None else progress.say,
+            began=began, on_progress=None if progress is None else progress.say,
             on_warning=lambda text: complain(f"warning: {text}"),
         )  # fmt: skip
-    drawn = None
-    if plot is not None and chart.points:
-        drawn = pipeline.write_text(plot, drawing.draw_chart(chart))
     if as_json:
         _print([json.dumps(tabulate.chart_json(chart))])
-    else:
+    elif not chart.faults:
         _print(tabulate.chart_lines(chart, detail=detail))
-        if drawn is not None:
+    if plot is not None and chart.points:
+        # Only now: what was found is told even if the picture cannot be written.
+        drawn = writing.write_text(plot, drawing.draw_chart(chart))
+        if not as_json:
             _print([f"wrote     {drawn}"])
     _leave(problem, chart)
 
@@ -101,16 +104,29 @@ def _print(lines: list[str]) -> None:
 
 def _leave(problem: Problem, chart: Chart) -> NoReturn:
     """End with the exit status of a chart."""
+    from roundelay.dsl.source import InputError
+
+    if chart.starved and not chart.settled:
+        asked = "1 query" if chart.starved == 1 else f"{chart.starved} queries"
+        complain(
+            f"warning: {asked} ran out of memory\n  remedy: more memory, fewer --jobs that share "
+            "it, or a larger ROUNDELAY_MEMORY where that is set"
+        )
     if chart.interrupted:
         complain("interrupted: this is what was found until then; the next run goes on from here")
         sys.exit(INTERRUPTED)
+    if chart.faults:
+        complain(str(InputError(*chart.faults)))
+        sys.exit(BAD_INPUT)
     if chart.refused is not None:
         complain(f"error: impossible: {chart.refused.reason}")
         sys.exit(BAD_INPUT)
     if not chart.points:
+        from roundelay.tabulate import remedy
+
         complain(
             f"error: gave up: no schedule of {problem.collective.name} found in "
-            f"{chart.seconds:.1f} s\n  remedy: a longer --budget goes on from here"
+            f"{chart.seconds:.1f} s\n  remedy: {remedy(chart)} goes on from here"
         )
         sys.exit(GAVE_UP)
     sys.exit(0)

@@ -107,10 +107,11 @@ def synth(
 
         record = answer_json(answer)
         if export is not None:
-            record["exported"] = [str(path) for path in files]
+            record["exported"] = [str(path) for path in files.paths]
         print(json.dumps(record))
     elif show and (found := schedule_of(answer)):
         print(found)
+    files.require()
     leave(answer)
 
 
@@ -201,7 +202,7 @@ def codegen(
     as_json: Json = False,
 ) -> None:
     """Find a schedule and write its kernels as readable files."""
-    from roundelay import options, pipeline
+    from roundelay import options, pipeline, writing
     from roundelay.codegen.backends import BACKENDS
 
     options.require("--backend", backend, BACKENDS)
@@ -213,16 +214,16 @@ def codegen(
     answer, _ = search_aloud(task, how, as_json)
     found = _schedule_or_leave(answer, as_json, {"backend": backend, "files": []})
     _, artifact = pipeline.generate(found, backend)
-    paths = pipeline.write(artifact, output)
+    files = writing.write_files((output / name, text) for name, text in artifact.files)
     if as_json:
         from roundelay.records import answer_json
 
         record = answer_json(answer)
-        record |= {"backend": backend, "files": [str(path) for path in paths]}
+        record |= {"backend": backend, "files": [str(path) for path in files.paths]}
         print(json.dumps(record | {"entry": artifact.entry, "digest": artifact.digest}))
-        return
-    for path in paths:
-        print(f"wrote     {path}")
+    else:
+        print("".join(f"wrote     {path}\n" for path in files.paths), end="")
+    files.require()
 
 
 # ------------------------------------------------------------------------- what verbs share

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from roundelay.dsl.model import Handwritten, Problem
     from roundelay.synth.schedule import Answer, Schedule
 
+    from .writing import Written
+
 WRONG, BAD_INPUT, GAVE_UP, INTERNAL, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 130
 """Exit statuses beside 0: wrong data; bad input, or a request that was proved impossible; nothing
 found within the budget; a fault of ours; standard output took no more; interrupted."""
@@ -63,13 +65,11 @@ class How:
     began: float = field(default_factory=time.monotonic)
 
 
-def search_aloud(
-    task: Problem | Handwritten, how: How, quiet: bool
-) -> tuple[Answer, tuple[Path, ...]]:
+def search_aloud(task: Problem | Handwritten, how: How, quiet: bool) -> tuple[Answer, Written]:
     """Search, or judge what was written by hand, and unless ``quiet`` say what is asked, how it
     goes and what came of it. Also the files that were exported.
     """
-    from roundelay import options, pipeline, report
+    from roundelay import options, pipeline, report, writing
 
     options.require("--solver", how.solver, ("race", "z3", "cpsat"))
     if not quiet:
@@ -81,9 +81,11 @@ def search_aloud(
             task, seed=how.seed, solver=how.solver, jobs=how.jobs, prove=how.prove,
             began=how.began, on_progress=None if progress is None else progress.say,
         )  # fmt: skip
-    files = () if how.export is None else pipeline.export(answer, how.export, complain)
+    files = writing.Written()
+    if how.export is not None:
+        files = pipeline.export(answer, how.export, complain)
     if not quiet:
-        lines = [f"exported  {path}" for path in files]
+        lines = [f"exported  {path}" for path in files.paths]
         for line in (*lines, *report.answer_lines(answer)):
             sys.stdout.write(line + "\n")
         sys.stdout.flush()

@@ -13,6 +13,7 @@ from roundelay.dsl.model import Handwritten
 from roundelay.dsl.source import Fault, InputError, UnsupportedError
 
 from .targets import Request, is_file, read
+from .writing import Written, write_files, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Execution", "Request", "certify", "chart", "examine", "execute", "export", "follow",
     "generate", "limit", "look", "problem_of", "read", "refine", "require_lawful",
-    "require_runnable", "synthesize", "write", "write_text",
+    "require_runnable", "synthesize", "write",
 ]  # fmt: skip
 
 
@@ -238,27 +239,29 @@ def synthesize(
         return judge(task)
     from roundelay.synth.search import search
 
-    return search(task, seed=seed, solver=solver, jobs=jobs, prove=prove, on_progress=on_progress)
+    return search(
+        task, seed=seed, solver=solver, jobs=jobs, prove=prove, began=began,
+        on_progress=on_progress,
+    )  # fmt: skip
 
 
-def export(answer: Answer, folder: Path, tell: Callable[[str], None]) -> tuple[Path, ...]:
-    """Write the query that decided an answer as files for other solvers; their paths.
+def export(answer: Answer, folder: Path, tell: Callable[[str], None]) -> Written:
+    """Write the query that decided an answer as files for other solvers.
 
-    What is too large to write is told, and nothing is written. Raises ``InputError`` where the
-    folder takes no file.
+    What is too large to write is told, and nothing is written.
     """
     from roundelay.synth.exact.exports import export as to_files
     from roundelay.synth.exact.model import TooLargeError
 
     if answer.decisive is None:
         tell("nothing exported: no query was asked")
-        return ()
+        return Written()
     try:
         files = to_files(answer.problem, answer.decisive, answer.outcome)
     except TooLargeError as error:
         tell(f"nothing exported: {error}")
-        return ()
-    return tuple(write_text(folder / name, text) for name, text in files)
+        return Written()
+    return write_files((folder / name, text) for name, text in files)
 
 
 def chart(
@@ -269,12 +272,14 @@ def chart(
     jobs: int | None = None,
     folder: Path | None = None,
     fresh: bool = False,
+    began: float | None = None,
     on_progress: Callable[[str], None] | None = None,
     on_warning: Callable[[str], None] | None = None,
 ) -> Chart:
     """Walk along a problem's frontier of steps and bandwidth, going on where the last run ended.
 
-    ``folder`` keeps what is found (None: among the user's caches); ``fresh`` begins anew.
+    ``folder`` keeps what is found (None: among the user's caches); ``fresh`` begins anew;
+    ``began`` is that of ``roundelay.synth.frontier.explorer.explore``.
     """
     require_lawful(problem)
     from roundelay.synth.frontier.explorer import explore
@@ -283,8 +288,9 @@ def chart(
     place = default_folder() if folder is None else folder
     store = Store(place, problem, on_warning or (lambda _: None), fresh=fresh)
     return explore(
-        problem, seed=seed, solver=solver, jobs=jobs, store=store, on_progress=on_progress
-    )
+        problem, seed=seed, solver=solver, jobs=jobs, store=store, began=began,
+        on_progress=on_progress,
+    )  # fmt: skip
 
 
 def generate(schedule: Schedule, backend: str) -> tuple[Program, Artifact]:
@@ -357,22 +363,3 @@ def execute(schedule: Schedule, runner: str, plan: Plan) -> Execution:
 def write(artifact: Artifact, folder: Path) -> tuple[Path, ...]:
     """Write an artifact's files into a folder, each whole or not at all; their paths."""
     return tuple(write_text(folder / name, text) for name, text in artifact.files)
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a file, whole or not at all, and the folders above it; raises ``InputError``."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(
-            Fault(
-                f"cannot write {error.filename}: {error.strerror}",
-                None,
-                "a place to write to",
-                "choose another",
-            )
-        ) from error
-    return path

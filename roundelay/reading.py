@@ -82,16 +82,18 @@ def show(
     from roundelay.pipeline import look
     from roundelay.show import show_lines
     from roundelay.show_record import show_json
+    from roundelay.writing import Written, require_file, write_files
 
+    if svg is not None:
+        require_file(svg, "--svg", ".svg")
     topology, profile = look(target)
-    if svg is not None:
-        from roundelay.pipeline import write_text
-
-        write_text(svg, draw_svg(topology))
+    files = Written() if svg is None else write_files([(svg, draw_svg(topology))])
     if as_json:
-        print(json.dumps(show_json(topology, profile) | {"svg": str(svg) if svg else None}))
-        return
-    for line in show_lines(topology, profile, shutil.get_terminal_size((100, 24)).columns):
-        print(line)
-    if svg is not None:
-        print(f"wrote     {svg}")
+        drawn = str(svg) if files.paths else None
+        print(json.dumps(show_json(topology, profile) | {"svg": drawn}))
+    else:
+        for line in show_lines(topology, profile, shutil.get_terminal_size((100, 24)).columns):
+            print(line)
+        for path in files.paths:
+            print(f"wrote     {path}")
+    files.require()

@@ -37,9 +37,8 @@ def chart_lines(chart: Chart, *, detail: bool = False) -> list[str]:
             left = i in _LEFT or len(row) == 2
             cells.append(cell.ljust(widths[i]) if left else cell.rjust(widths[i]))
         lines.append("  ".join(cells).rstrip())
-    if any(not row.complete and row.proof != "open" for row in chart.rows):
-        reasons = sorted({entry.reason for entry in chart.asked if not entry.complete})
-        lines.append(f"(*) proved over a smaller class of schedules: {_class(reasons)}")
+    if any(cell.endswith("(*)") for row in table for cell in row):
+        lines.append(f"(*) proved over a smaller class of schedules: {_classes(chart)}")
     lines.append(_closing(chart))
     if chart.points:
         lines += ["", *plot_lines(chart)]
@@ -48,9 +47,10 @@ def chart_lines(chart: Chart, *, detail: bool = False) -> list[str]:
     return lines
 
 
-def _class(reasons: list[str]) -> str:
-    """The narrowest wording of the classes that were quantified over."""
-    return max((reason.rpartition(" over ")[2] for reason in reasons), key=len, default="")
+def _classes(chart: Chart) -> str:
+    """The smaller classes that were quantified over, each once."""
+    reasons = (entry.reason for entry in chart.asked if not entry.complete)
+    return "; ".join(sorted({reason.rpartition(" over ")[2] for reason in reasons}))
 
 
 def _table(chart: Chart) -> list[tuple[str, ...]]:
@@ -158,16 +158,25 @@ def _closing(chart: Chart) -> str:
     if chart.settled:
         return f"{asked}; nothing is left to ask"
     left = sum(row.proof in ("open", "count") for row in chart.rows)
-    return f"{asked}; {count(left, 'step count')} open, a longer --budget goes on from here"
+    return f"{asked}; {count(left, 'step count')} open, {remedy(chart)} goes on from here"
+
+
+def remedy(chart: Chart) -> str:
+    """What may settle more of a chart than this run did."""
+    unanswered = sum(entry.verdict == "open" for entry in chart.asked)
+    words = ["more memory"] if chart.starved else []
+    return " or ".join(words if 0 < unanswered == chart.starved else [*words, "a longer --budget"])
 
 
 def _query_line(entry: Asked) -> str:
     query = entry.query
-    rounds = "any" if query.rounds >= ANY_ROUNDS else show_number(query.rounds)
+    rounds = "any rounds" if query.rounds >= ANY_ROUNDS else count(query.rounds, "round")
     line = (
         f"query     {count(query.chunks, 'chunk')}, {count(query.steps, 'step')}, "
-        f"{rounds} rounds: {entry.verdict}, {entry.seconds:.2f} s"
+        f"{rounds}: {entry.verdict}, {entry.seconds:.2f} s"
     )
+    if entry.verdict == "open" and entry.reason:
+        return f"{line}, {entry.reason}"
     return f"{line}, {entry.engine}" if entry.engine else line
 
 

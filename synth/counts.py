@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,13 @@ from .exact.symmetry import list_fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from .walk import Walk
 
 _CHUNKS = (1, 2, 4, 8, 3, 6, 5, 7)  # Halving and doubling first: links mostly come in powers of 2.
 _MOST_RANGE = 1024  # Chunk counts of a range that are looked at, from its lower end.
 _MANY_CHUNKS = (*_CHUNKS, 12, 16)  # Where bandwidth counts, and not steps alone.
+_PLAIN = 16  # The largest denominator of a fraction that is shown as one.
 
 
 def step_counts(walk: Walk, first: int) -> Iterator[int]:
@@ -64,3 +65,15 @@ def chunk_counts(walk: Walk) -> Iterator[int]:
         fitting = set(list_fitting(walk.problem, limits.chunks))
         numbers = [number for number in numbers if number in fitting]
     yield from numbers
+
+
+def show_count(number: int | Fraction, noun: str) -> str:
+    """``1 chunk``, ``7/2 rounds``, ``3.14159 rounds``, ``just under 1 round``."""
+    value = Fraction(number)
+    whole, shown = round(value), str(value)
+    if value.denominator > _PLAIN:
+        shown = f"{float(value):.6g}"
+        if Fraction(shown) == whole:
+            shown = f"just {'under' if value < whole else 'over'} {whole}"
+    one = value == 1 or shown.endswith(" 1")
+    return f"{shown} {noun}" if one else f"{shown} {noun}s"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
 from .checker import check
+from .packing.packer import pack
 from .paths import build, build_rooted, within
 from .promising import count_alike, list_promising
 from .schedule import Found
@@ -19,6 +22,9 @@ _BUILDING_FIRST = 0.5  # or so much for the first.
 _ROOTS = 16  # Chunks that come together at roots of their own, at most.
 _LEAPS = 4  # More steps than thrice the fewest are looked at where these are few,
 _SPANS = 10  # and so many numbers of steps.
+_PACKING = 0.35  # Of what is left is for packing,
+_ATTEMPTS = 1000  # of which so many make a second of effort,
+_GOOD = Fraction(101, 100)  # unless it comes as near to the bound as that.
 _GLANCE = 1.0  # Seconds for one query, or
 _SHARE = 1 / 25  # of what is left.
 
@@ -40,10 +46,47 @@ def begin(walk: Walk) -> None:
                 walk.keep(Found(schedule, price(schedule), "shortest ways"))
 
 
-def leap(walk: Walk, fewest: int) -> None:
-    """Ask for what would come near the bound, before anything is tightened little by little."""
-    limits = walk.problem.limits
+def approach(walk: Walk, fewest: int) -> None:
+    """Come near the bound before anything is tightened little by little: where ranks look alike
+    by asking for what is near, elsewhere by packing the links.
+    """
     alike = count_alike(walk.problem)
+    if alike == 1:
+        _pack(walk)
+    _leap(walk, fewest, alike)
+    if alike > 1:
+        _pack(walk)
+
+
+def _pack(walk: Walk) -> None:
+    """Fill the links with many chunks over many steps, until little is left over."""
+    goal = walk.limit.per_byte * _GOOD
+    if walk.best is None or walk.best.cost.per_byte <= goal:
+        return
+    seconds = walk.left() * _PACKING
+    timed = walk.clock.kind == "wall"
+    made = pack(
+        walk.problem,
+        seed=walk.seed,
+        deadline=time.monotonic() + (seconds if timed else walk.clock.wall()),
+        attempts=None if timed else ceil(seconds * _ATTEMPTS),
+    )
+    began = time.monotonic()
+    for schedule in made:
+        found = Found(schedule, price(schedule), "packing")
+        before = walk.best
+        walk.keep(found)
+        if walk.best is not before:
+            size = f"{schedule.chunks} chunks, {schedule.steps} steps"
+            walk.tell(f"{size}: packed in {time.monotonic() - began:.1f} s")
+        if found.cost.per_byte <= goal:
+            break
+    walk.clock.spend(seconds)
+
+
+def _leap(walk: Walk, fewest: int, alike: int) -> None:
+    """Ask for what would be near the bound."""
+    limits = walk.problem.limits
     most = max(3 * fewest, fewest + _LEAPS) if limits.steps is None else limits.steps[1]
     spans = [*range(min(2 * fewest, most), min(most, 4 * fewest + _LEAPS) + 1)]
     spans += [steps for steps in range(fewest, most + 1) if steps not in spans]

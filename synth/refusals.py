@@ -80,7 +80,9 @@ def _least(numbers: list[int]) -> list[int]:
 
 
 def find_grain(topology: Topology) -> Fraction:
-    """All sums of loads over capacities, in rounds, are multiples of this."""
+    """All sums of loads over capacities, in rounds, are multiples of this; 1 without a link."""
+    if not topology.links:
+        return Fraction(1)
     slowest = topology.slowest
     return Fraction(1, lcm(*((link.capacity / slowest).numerator for link in topology.links)))
 

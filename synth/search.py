@@ -18,7 +18,7 @@ from .exact.clock import start_clock
 from .exact.engine import CHOICES, refuse_unsupported
 from .exact.pool import Pool
 from .exact.symmetry import list_fitting
-from .openings import begin, leap
+from .openings import approach, begin
 from .refusals import bound_surely, concern, refuse, refuse_symmetry
 from .schedule import ANY_ROUNDS, Answer, Found, GaveUp, Impossible, Query
 from .walk import Walk
@@ -160,7 +160,7 @@ def _walk(walk: Walk) -> Outcome:
     assert walk.fewest is not None
     fewest = walk.fewest if steps is None else max(steps[0], walk.fewest)
     if walk.objective.kind != "latency":
-        leap(walk, fewest)
+        approach(walk, fewest)
     several = has_trees(walk.problem)
     for quick in (True, False) if several and walk.objective.kind != "latency" else (False,):
         for count in step_counts(walk, fewest):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .checker import check
 from .copies import replicate
+from .counts import show_count
 from .exact.engine import confirm, solve
 from .refusals import find_grain
 from .schedule import ANY_ROUNDS, Cost, Found, GaveUp, Impossible, Query
@@ -138,7 +139,7 @@ class Walk:
             key = query.chunks, query.steps
             self.refuted[key] = max(query.rounds, self.refuted.get(key, query.rounds))
         if isinstance(outcome, Found):
-            word += f" ({_count(outcome.cost.rounds, 'round')})"
+            word += f" ({show_count(outcome.cost.rounds, 'round')})"
             self.keep(outcome)
         if isinstance(outcome, Found) or not quick or took >= _WORTH_TELLING:
             self.tell(f"{_describe(query)}: {word} in {took:.1f} s")
@@ -209,11 +210,5 @@ class Walk:
 
 
 def _describe(query: Query) -> str:
-    rounds = "any rounds" if query.rounds >= ANY_ROUNDS else _count(query.rounds, "round")
-    return f"{_count(query.chunks, 'chunk')}, {_count(query.steps, 'step')}, {rounds}"
-
-
-def _count(number: int | Fraction, noun: str) -> str:
-    plain = Fraction(number).denominator <= 16
-    shown = str(number) if plain else f"{float(number):.6g}"
-    return f"{shown} {noun}" if number == 1 else f"{shown} {noun}s"
+    rounds = "any rounds" if query.rounds >= ANY_ROUNDS else show_count(query.rounds, "round")
+    return f"{show_count(query.chunks, 'chunk')}, {show_count(query.steps, 'step')}, {rounds}"

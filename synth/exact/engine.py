@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.bounds import bound
+from roundelay.synth.checker import check
+from roundelay.synth.paths import build, build_rooted
 from roundelay.synth.schedule import Found, Impossible
+from roundelay.synth.timeline import price
 
 from .classes import list_variants
 from .clock import start_clock
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from .classes import Variant
     from .clock import Clock
     from .pool import Pool
+
+_LITTLE = 4000  # Symbols times wants times chunks: some milliseconds of building.
 
 __all__ = ["CHOICES", "EngineError", "confirm", "refuse_unsupported", "solve"]
 
@@ -66,7 +71,8 @@ def solve(
 ) -> Outcome:
     """Whether ``query.chunks`` chunks can take ``query.steps`` steps and ``query.rounds`` rounds.
 
-    ``budget`` in seconds from now, or a ``clock`` in its place. ``solver``: a key of ``CHOICES``.
+    ``budget`` in seconds from now, or a ``clock`` in its place. ``solver``: a key of ``CHOICES``;
+    before a ``race`` a schedule by the shortest ways is tried, which takes no solver.
     ``jobs``: worker processes at once (default: the cores this process may use). With one job
     turns are measured in effort, and the same question has the same answer each time unless the
     budget's end cuts it short; with more, the first answer counts. ``pool``: where the workers
@@ -90,6 +96,8 @@ def solve(
         return refusal
     if limit.steps == 0:
         return accept(problem, query, stay(problem, query.chunks), "exact")
+    if solver == "race" and (found := _at_once(problem, query)):
+        return found
     variants = list_variants(problem, query)
     if quick:
         variants = tuple(v for v in variants if v.endswith("trees")) or variants
@@ -99,6 +107,26 @@ def solve(
     if prove and isinstance(outcome, Impossible):
         return confirm(problem, query, outcome, seed=seed, jobs=jobs, pool=pool, clock=clock)
     return outcome
+
+
+def _at_once(problem: Problem, query: Query) -> Found | None:
+    """A schedule by the shortest ways, where that takes milliseconds and is good enough."""
+    if problem.limits.symmetric or query.chunks * _count_work(problem) > _LITTLE:
+        return None
+    for make in (build, build_rooted):
+        schedule = make(problem, query.chunks)
+        if schedule is not None and schedule.steps <= query.steps:
+            cost = price(schedule)
+            if cost.rounds <= query.rounds:
+                check(schedule)
+                return Found(schedule, cost, "shortest ways")
+    return None
+
+
+def _count_work(problem: Problem) -> int:
+    """Symbols times wants, over the blocks."""
+    blocks = problem.collective.blocks
+    return sum(len(block.symbols) * len(block.wants) for block in blocks)
 
 
 def _ask(

@@ -14,6 +14,7 @@ VARIABLE = "ROUNDELAY_MEMORY"
 _SHARE = 0.8  # Of the memory that is available goes to workers.
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}  # Powers of 2, as memory is sold.
 _LEAST = 1 << 20
+_MOST = 1 << 62  # More is no number of bytes that a system knows.
 
 
 def share_memory(jobs: int) -> int | None:
@@ -41,7 +42,7 @@ def parse_memory(text: str) -> int:
                 "correct it, or leave it out",
             )
         )
-    return amount
+    return min(amount, _MOST)
 
 
 def _measure_available() -> int | None:
@@ -72,7 +73,7 @@ def limit_memory(most: int) -> bool:
         if hard != resource.RLIM_INFINITY:
             most = min(most, hard)
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-    except (ImportError, OSError, ValueError):
+    except (ImportError, OSError, OverflowError, ValueError):
         return False
     return True
 

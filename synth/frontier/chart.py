@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from roundelay.dsl.model import Problem
+    from roundelay.dsl.source import Fault
     from roundelay.synth.schedule import Bound, Certificate, Cost, Found, Query, Schedule
 
 Verdict = Literal["found", "impossible", "open"]
@@ -38,6 +39,11 @@ class Asked:
     complete: bool = True
     limit: float = 0.0
     glance: float = 0.0
+
+    @property
+    def starved(self) -> bool:
+        """Whether more memory, and not more time alone, could answer it."""
+        return self.verdict == "open" and "out of memory" in self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,8 @@ class Chart:
     ``rows``: one for every number of steps looked at; ``points`` by their steps; ``counts``: the
     chunk counts looked at. ``asked``: every query, ``resumed`` of them answered by an earlier
     run; ``queries`` is the number of those put in this one. ``settled``: nothing is left to ask.
-    ``refused``: why no schedule exists at all (None: one may). ``seconds``: of this run.
+    ``refused``: why no schedule exists at all (None: one may); ``faults``: the limits for which
+    the bounds alone say so, with what to do. ``seconds``: of this run.
     """
 
     problem: Problem
@@ -107,6 +114,12 @@ class Chart:
     refused: Certificate | None
     interrupted: bool
     seconds: float
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def starved(self) -> int:
+        """How many queries are open for want of memory."""
+        return sum(entry.starved for entry in self.asked)
 
     def below(self, point: Point) -> Fraction:
         """The share of the bandwidth bound that a point reaches, from 0 to 1."""

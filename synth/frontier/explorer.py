@@ -6,12 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from roundelay.dsl.source import UnsupportedError
-from roundelay.synth.bounds import bound
-from roundelay.synth.certificates import verify
 from roundelay.synth.exact.classes import has_trees
 from roundelay.synth.exact.clock import start_clock
 from roundelay.synth.exact.engine import refuse_unsupported
 from roundelay.synth.exact.pool import Pool
+from roundelay.synth.refusals import bound_surely, refuse
 from roundelay.synth.schedule import Certificate
 from roundelay.synth.search import refuse_limits
 
@@ -46,29 +45,32 @@ def explore(
     solver: str = "race",
     jobs: int | None = None,
     store: Store | None = None,
+    began: float | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Chart:
     """The frontier of a problem as far as ``budget`` seconds go (default: its own, or ``BUDGET``).
 
     What ``store`` holds is taken over, and nothing that it settles is asked again; it is kept up
     to date after every query. Ctrl-C ends the walk early, with what there is. The same request
-    gives the same chart with one job, unless the budget cuts it short. Raises
+    gives the same chart with one job, unless the budget cuts it short. ``began``: when
+    the budget begins (monotonic; by default now), of which half is left in any case. Raises
     ``UnsupportedError``.
     """
-    began = time.monotonic()
+    now = time.monotonic()
     refuse_unsupported(problem)
     _refuse_symmetric(problem)
     refuse_limits(problem)
     given = problem.limits.budget if budget is None else budget
     total = float(BUDGET if given is None else given)
-    limit = bound(problem, budget=total * _BOUNDING)
-    for certificate in limit.certificates:
-        verify(problem, certificate)
+    began = now if began is None else max(began, now - total / 2)
+    limit = bound_surely(problem, total * _BOUNDING)
     ledger = Ledger(problem, limit)
     if store is not None:
         store.load(ledger)
     resumed = sum(entry.verdict != "open" for entry in ledger.asked.values())
-    steps, refused = _frame(problem, limit)
+    refusals = refuse(problem, limit)
+    refused = refusals[0].certificate if refusals else None
+    steps = range(0) if refusals else _frame(problem, limit)
     counts = tuple(_choose_counts(ledger))
     interrupted, queries, settled = False, 0, refused is not None
     if refused is None:
@@ -93,7 +95,7 @@ def explore(
     asked = tuple(sorted(ledger.asked.values(), key=lambda entry: _order(entry.query)))
     return Chart(
         problem, limit, rows, points, tuple(sorted(counts)), asked, resumed, queries, settled,
-        refused, interrupted, time.monotonic() - began,
+        refused, interrupted, time.monotonic() - now, tuple(each.fault for each in refusals),
     )  # fmt: skip
 
 
@@ -109,25 +111,14 @@ def _refuse_symmetric(problem: Problem) -> None:
         )
 
 
-def _frame(problem: Problem, limit: Bound) -> tuple[range, Certificate | None]:
-    """The step counts to look at, and the certificate that forbids all of them.
-
-    One number of steps means so many at most.
-    """
+def _frame(problem: Problem, limit: Bound) -> range:
+    """The step counts to look at. One number of steps means so many at most."""
     limits, ranks = problem.limits, len(problem.topology.ranks)
     low, high = limit.steps, max(3 * limit.steps, 2 * ranks) if limit.steps else 0
     if limits.steps is not None:
         high = limits.steps[1] if limit.steps else 0
         low = low if limits.steps[0] == limits.steps[1] else max(low, min(limits.steps[0], high))
-    for certificate in limit.certificates:
-        if certificate.kind == "distance":
-            refuses = certificate.value > high
-        else:
-            fewest = limits.chunks[0] if limits.chunks is not None else 1
-            refuses = limits.rounds is not None and limits.rounds < fewest * certificate.value
-        if refuses:
-            return range(0), certificate
-    return range(low, high + 1), None
+    return range(low, high + 1)
 
 
 def _choose_counts(ledger: Ledger) -> list[int]:

@@ -8,12 +8,14 @@ rounds if the latter, each made ceil(C / c) times over, would be the former.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from math import ceil, lcm
+from math import ceil
 from typing import TYPE_CHECKING
 
 from roundelay.synth.checker import check
 from roundelay.synth.copies import replicate
+from roundelay.synth.refusals import find_grain
 from roundelay.synth.schedule import ANY_ROUNDS, Found
 from roundelay.synth.timeline import price
 
@@ -30,20 +32,13 @@ if TYPE_CHECKING:
 _NEARLY = 0.9  # A try that had so much of a time limit counts as one that had it.
 
 
-def measure_grain(problem: Problem) -> Fraction:
-    """All sums of loads over capacities, in rounds, are multiples of this."""
-    topology = problem.topology
-    ratios = (link.capacity / topology.slowest for link in topology.links)
-    return Fraction(1, lcm(*(ratio.numerator for ratio in ratios)))
-
-
 class Ledger:
     """Everything learnt of one problem, by this run and by earlier ones."""
 
     def __init__(self, problem: Problem, limit: Bound) -> None:
         self.problem = problem
         self.limit = limit
-        self.grain = measure_grain(problem)
+        self.grain = find_grain(problem.topology)
         self.asked: dict[Query, Asked] = {}
         self.kept: dict[tuple[int, int], Kept] = {}  # By chunks and steps.
         self._usable: list[Kept] | None = None
@@ -75,11 +70,15 @@ class Ledger:
         )  # fmt: skip
 
     def merge(self, asked: Iterable[Asked], kept: Iterable[Kept]) -> None:
-        """Take in what another run has written, where this one does not know as much."""
+        """Take in what another run has written, where this one does not know as much.
+
+        What was given up for want of memory counts as not tried: now there may be more.
+        """
         for entry in asked:
             old = self.asked.get(entry.query)
             if old is None or (old.verdict == "open" and entry.verdict != "open"):
-                self.asked[entry.query] = entry
+                tried = replace(entry, limit=0.0, glance=0.0) if entry.starved else entry
+                self.asked[entry.query] = tried
         for each in kept:
             self.keep(each)
 

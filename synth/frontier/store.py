@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,8 @@ class Store:
     # ------------------------------------------------------------------------- the file
 
     def _read(self) -> tuple[list[Asked], list[Kept]]:
+        if not stat.S_ISREG(self.path.stat().st_mode):  # A pipe would be waited for.
+            raise DamageError("it is no file")
         with self.path.open("rb") as stream:
             data = stream.read(_LARGEST + 1)
         if len(data) > _LARGEST:

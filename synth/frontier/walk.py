@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from roundelay.synth.checker import check
+from roundelay.synth.counts import show_count
 from roundelay.synth.exact.engine import solve
 from roundelay.synth.paths import build, build_rooted
 from roundelay.synth.promising import count_alike, list_promising
@@ -46,6 +47,7 @@ _FIRST = 1 / 6  # Of what is left, for a query as long as there is no schedule a
 _NEAR = Fraction(3, 4)  # Of the bandwidth bound: what is so good is bettered last.
 _WORTH_TELLING = 0.5  # Seconds that a query without an answer takes before anyone hears of it.
 _LEAST = 0.05  # Seconds: less is not worth asking.
+_STRIDE = Fraction(1, 100)  # Of the rounds, at least, from one query to the next.
 _FAR = 2  # The first level that looks at more than three times the fewest steps.
 
 
@@ -86,7 +88,7 @@ class Walk:
             case Found(_, _, engine):
                 self.ledger.keep(Kept(outcome, took))
                 self.ledger.note(Asked(query, "found", took, engine, "", True, limit, glance))
-                word = f"found ({_count(outcome.cost.rounds, 'round')})"
+                word = f"found ({show_count(outcome.cost.rounds, 'round')})"
             case Impossible(certificate, engine):
                 entry = Asked(query, "impossible", took, engine, certificate.reason,
                               certificate.complete, limit, glance)  # fmt: skip
@@ -218,13 +220,14 @@ class Walk:
 
         As many rounds in every step come first: good schedules are often so. Strides get longer as
         long as schedules are found: those that exist are found soon, while a query that is not
-        answered costs all its time. Where the bound is near already, little can be won, and the
-        level comes later.
+        answered costs all its time. A stride is a hundredth of the rounds at least. Where the bound
+        is near already, little can be won, and the level comes later.
         """
         best = self.ledger.best(steps)
         near = best is not None and self.ledger.limit.per_byte >= _NEAR * best.cost.per_byte
         limit, quick = self._seconds(level - 1 if near and level else level)
         grain = stride = self.ledger.grain
+        bold = True  # Not after a query without a schedule: then as little as possible is asked.
         while True:
             seconds = min(limit, self.left())
             if seconds < _LEAST or self.ledger.best(steps) is None:
@@ -234,17 +237,18 @@ class Walk:
             if high is None or low > high:
                 return
             even = Fraction(high // steps * steps)
-            target = even if low <= even < high else max(low, high - (stride - grain))
+            least = max(grain, high * _STRIDE // grain * grain) if bold else grain
+            stride = max(stride, least)
+            target = high - (stride - grain)
+            if target < low:  # Where grains are many, one after the other would take for ever.
+                target = low if least == grain else low + (high - low) / 2 // grain * grain
+            if low <= even < high:
+                target = even
             outcome = self.ask(Query(chunks, steps, target), seconds, level, quick=quick)
-            stride = 2 * stride if isinstance(outcome, Found) else grain
+            bold = isinstance(outcome, Found)
+            stride = 2 * stride if bold else grain
 
 
 def _describe(query: Query) -> str:
-    rounds = "any rounds" if query.rounds >= ANY_ROUNDS else _count(query.rounds, "round")
-    return f"{_count(query.chunks, 'chunk')}, {_count(query.steps, 'step')}, {rounds}"
-
-
-def _count(number: int | Fraction, noun: str) -> str:
-    plain = Fraction(number).denominator <= 16
-    shown = str(number) if plain else f"{float(number):.6g}"
-    return f"{shown} {noun}" if number == 1 else f"{shown} {noun}s"
+    rounds = "any rounds" if query.rounds >= ANY_ROUNDS else show_count(query.rounds, "round")
+    return f"{show_count(query.chunks, 'chunk')}, {show_count(query.steps, 'step')}, {rounds}"

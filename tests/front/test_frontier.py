@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, NoReturn
 from xml.etree import ElementTree
 
 import pytest
 
-from roundelay.synth.frontier import walk
+from roundelay import pipeline, tabulate
+from roundelay.dsl.source import Fault, InputError
+from roundelay.synth import search
+from roundelay.synth.frontier import explorer, walk
+from roundelay.synth.schedule import GaveUp, Impossible
 from roundelay.tabulate import show_counts, show_size
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from roundelay.dsl.model import Handwritten, Problem
+    from roundelay.synth.schedule import Outcome, Query
 
     from .conftest import Command
 
@@ -90,7 +100,10 @@ def test_people_read_a_table_and_a_plot(roundelay: Command, tmp_path: Path) -> N
 def test_steps_below_the_distance_are_bad_input(roundelay: Command) -> None:
     done = roundelay("frontier", "ring(8)", "--steps", 3)
     assert done.status == 2
-    assert "impossible: data of" in done.err
+    assert done.err == roundelay("synth", "ring(8)", "--steps", 3).err
+    assert done.err.startswith("error: impossible: --steps 3: data of node[4] needs 4 steps")
+    assert "remedy: allow 4 steps" in done.err
+    assert "steps  chunks" not in done.out
     done = roundelay("frontier", "ring(8)", "--steps", 3, "--json")
     record = json.loads(done.out)
     assert (done.status, record["points"], record["refused"]["kind"]) == (2, [], "distance")
@@ -104,7 +117,9 @@ def test_steps_below_the_distance_are_bad_input(roundelay: Command) -> None:
         (("--budget", "never"), "--budget 'never'"),
         (("--solver", "z33"), "did you mean 'z3'"),
         (("--store", "/dev/null/x"), "cannot write into /dev/null/x"),
+        (("--store", "/dev/null/x"), "choose another with --store"),
         (("--plot", "/dev/null/x.svg"), "cannot write into /dev/null"),
+        (("--plot", "/dev/null/x.svg"), "choose another with --plot"),
     ],
 )
 def test_bad_options_are_named(roundelay: Command, words: tuple[str, ...], message: str) -> None:
@@ -112,6 +127,93 @@ def test_bad_options_are_named(roundelay: Command, words: tuple[str, ...], messa
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_rounds_below_a_range_of_chunks_are_bad_input(roundelay: Command, tmp_path: Path) -> None:
+    """6 messages a chunk over 8 links: 3/4 of a round each, 2 whole rounds for 2 chunks."""
+    path = tmp_path / "few.rly"
+    path.write_text("plan {\n  synthesize all_reduce(sum) on ring(4)\n  chunks 2..3 rounds 1\n}\n")
+    done = roundelay("frontier", path)
+    assert done.status == 2
+    assert done.err == roundelay("synth", path).err
+    assert f"{path}:3:15: error: impossible: rounds 1 with chunks 2..3" in done.err
+    assert "remedy: allow 2 rounds" in done.err
+
+
+def test_want_of_memory_is_said(roundelay: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if workers had so little: the next run, with more, asks what was given up for it again."""
+    solve = walk.solve
+
+    def starve(problem: Problem, query: Query, **how: Any) -> Outcome:
+        if (query.chunks, query.steps) == (2, 3):
+            return GaveUp("out of memory: Z3 had 50 MiB", "exact")
+        return solve(problem, query, **how)
+
+    monkeypatch.setattr(walk, "solve", starve)
+    done = roundelay(*LINE, "--budget", 5, "--detail")
+    assert done.status == 0
+    starved = [line for line in done.out.splitlines() if "open, 0.0" in line]
+    assert starved
+    assert all(line.endswith("s, out of memory: Z3 had 50 MiB") for line in starved)
+    (warning,) = (line for line in done.err.splitlines() if line.startswith("warning"))
+    assert re.fullmatch(r"warning: (1 query|\d queries) ran out of memory", warning)
+    assert "remedy: more memory" in done.err
+    assert "more memory goes on from here" in done.out
+    assert "--budget" not in done.out
+    monkeypatch.setattr(walk, "solve", solve)
+    again = roundelay(*LINE, "--budget", 5)
+    assert "out of memory" not in again.err
+    assert "nothing is left to ask" in again.out
+
+
+def test_a_footnote_stands_where_something_bears_its_mark(
+    roundelay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the solvers refute is refuted over two smaller classes in turn."""
+    solve, number = walk.solve, count()
+
+    def narrow(problem: Problem, query: Query, **how: Any) -> Outcome:
+        outcome = solve(problem, query, **how)
+        if not isinstance(outcome, Impossible):
+            return outcome
+        reason = f"none exists, says Z3, over class {'AB'[next(number) % 2]}"
+        return replace(
+            outcome, certificate=replace(outcome.certificate, complete=False, reason=reason)
+        )
+
+    monkeypatch.setattr(walk, "solve", narrow)
+    words = ("frontier", "line(3)", "--chunks", "1..3", "--steps", "2..3", "--budget", 5)
+    done = roundelay(*words)
+    head, _, foot = done.out.partition("(*) proved over a smaller class of schedules: ")
+    assert "(*)" in head
+    assert foot.startswith("class A; class B\n")
+    # In a narrower frame the same is known; rows that are open bear no mark.
+    monkeypatch.setattr(tabulate, "verdict", lambda *_: "open")
+    monkeypatch.setattr(tabulate, "_lack", lambda *_: "open")
+    assert "(*)" not in roundelay(*words).out
+
+
+def test_the_budget_begins_with_the_command(
+    roundelay: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[float] = []
+
+    def start(_seconds: float, _jobs: int, at: float) -> NoReturn:
+        heard.append(at)
+        raise InputError(Fault("heard", None))
+
+    read = pipeline.read
+
+    def read_slowly(request: pipeline.Request) -> Problem | Handwritten:
+        time.sleep(0.3)
+        return read(request)
+
+    monkeypatch.setattr(pipeline, "read", read_slowly)
+    monkeypatch.setattr(explorer, "start_clock", start)
+    monkeypatch.setattr(search, "start_clock", start)
+    for verb in ("frontier", "synth"):
+        assert roundelay(verb, "ring(4)").status == 2
+        assert heard.pop() < time.monotonic() - 0.3
 
 
 def test_nothing_found_in_the_budget_is_said(

@@ -358,7 +358,7 @@ def test_ctrl_c_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(race, "_hear", interrupt)
     with Pool() as fresh:
         with pytest.raises(KeyboardInterrupt):
-            solve(ask(DGX, all_reduce(8)), query(8, 4, 4), budget=30, pool=fresh)
+            solve(ask(DGX, all_reduce(8)), query(16, 5, 5), budget=30, pool=fresh)
         assert not fresh.workers
 
 

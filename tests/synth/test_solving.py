@@ -104,7 +104,7 @@ def test_every_kind_of_solver_gets_a_turn(
 ) -> None:
     asked: list[tuple[str, str, int]] = []
     start = Worker.start
-    problem, query = ask(ring(4), all_gather(4)), Query(2, 3, Fraction(3))
+    problem, query = ask(dgx1(), all_gather(8)), Query(2, 2, Fraction(3))
     variants = list_variants(problem, query)
     most = 9 * len(variants)  # The slowest of four kinds comes first after 3, 3 and 2 of others.
 
@@ -247,8 +247,8 @@ def test_too_little_memory_is_a_reason_told(solver: str, monkeypatch: pytest.Mon
     pytest.importorskip("resource")
     monkeypatch.setenv("ROUNDELAY_MEMORY", "100M")
     with Pool(1) as small:
-        problem = ask(torus(4, 4), all_gather(16))
-        outcome = solve(problem, Query(2, 6, Fraction(30)), budget=20, pool=small, jobs=1,
+        problem = ask(dgx1(), all_gather(8))
+        outcome = solve(problem, Query(2, 2, Fraction(3)), budget=20, pool=small, jobs=1,
                         solver=solver)  # fmt: skip
     assert isinstance(outcome, GaveUp)
     assert "out of memory" in outcome.reason
