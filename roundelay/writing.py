@@ -82,11 +82,12 @@ def require_file(path: Path, option: str, ending: str) -> None:
             Fault(
                 f"{option} {path} does not end in {ending}",
                 None,
-                f"a name for the only form that is written, {ending}",
-                f"call it {path.name}{ending}, and turn that into another form afterwards",
+                "the only form that is written",
+                f"call it {path.stem}{ending}, and turn that into another form afterwards",
             )
         )
-    require_folder(Path(os.path.realpath(path)).parent, option)
+    real = Path(os.path.realpath(path)) if path.is_symlink() else path
+    require_folder(real.parent, option)
 
 
 def _find_mode(path: Path) -> int:

@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from .checker import check
-from .packing.packer import pack
+from .packing.packer import ATTEMPTS, pack
 from .paths import build, build_rooted, within
 from .promising import count_alike, list_promising
 from .schedule import Found
@@ -23,7 +23,6 @@ _ROOTS = 16  # Chunks that come together at roots of their own, at most.
 _LEAPS = 4  # More steps than thrice the fewest are looked at where these are few,
 _SPANS = 10  # and so many numbers of steps.
 _PACKING = 0.35  # Of what is left is for packing,
-_ATTEMPTS = 1000  # of which so many make a second of effort,
 _GOOD = Fraction(101, 100)  # unless it comes as near to the bound as that.
 _GLANCE = 1.0  # Seconds for one query, or
 _SHARE = 1 / 25  # of what is left.
@@ -69,7 +68,7 @@ def _pack(walk: Walk) -> None:
         walk.problem,
         seed=walk.seed,
         deadline=time.monotonic() + (seconds if timed else walk.clock.wall()),
-        attempts=None if timed else ceil(seconds * _ATTEMPTS),
+        attempts=None if timed else ceil(seconds * ATTEMPTS),
     )
     began = time.monotonic()
     for schedule in made:

@@ -86,8 +86,10 @@ def explore(
             except KeyboardInterrupt:
                 interrupted = True
             queries, settled = walk.queries, walk.settled()
+    farthest = max((kept.schedule.steps for kept in ledger.usable()), default=0)
+    shown = [*steps, *range(steps[-1] + 1, farthest + 1)] if steps else []
     rows = tuple(
-        Row(number, ledger.best(number), *ledger.prove(number, counts)) for number in steps
+        Row(number, ledger.best(number), *ledger.prove(number, counts)) for number in shown
     )
     points = _points(rows)
     if refused is None and not points and rows and rows[-1].proof == "counts":

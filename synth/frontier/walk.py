@@ -13,11 +13,13 @@ import time
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING
 
 from roundelay.synth.checker import check
 from roundelay.synth.counts import show_count
 from roundelay.synth.exact.engine import solve
+from roundelay.synth.packing.packer import ATTEMPTS, pack
 from roundelay.synth.paths import build, build_rooted
 from roundelay.synth.promising import count_alike, list_promising
 from roundelay.synth.schedule import ANY_ROUNDS, Found, GaveUp, Impossible, Query
@@ -41,6 +43,9 @@ _BEGINNING = 1 / 5  # Of the budget at most is for schedules made without a solv
 _BEGINNING_FIRST = 3 / 5  # or so much for the first of them,
 _LARGE = 1024  # and so many chunks on all ranks.
 _SPANS = 10  # Numbers of steps for which what is near the bound is asked,
+_PACKING = 1 / 4  # Of the time is for packing,
+_FARTHEST = 64  # in so many steps at most,
+_GOOD = Fraction(101, 100)  # unless there is something so near to the bound.
 _LEAPING = 2 / 3  # until so much of the time is left; a query has
 _SHARE = 1 / 25  # of that at least.
 _FIRST = 1 / 6  # Of what is left, for a query as long as there is no schedule at all.
@@ -108,7 +113,12 @@ class Walk:
     def run(self) -> None:
         """Ask until nothing is open or the time is out."""
         self._begin()
-        self._leap()
+        alike = count_alike(self.ledger.problem)
+        if alike == 1:
+            self._pack()
+        self._leap(alike)
+        if alike > 1:
+            self._pack()
         levels = 2
         while self._seconds(levels - 1)[0] < self.left():
             levels += 1
@@ -147,10 +157,42 @@ class Walk:
         if self.store is not None and self.ledger.kept:
             self.store.save(self.ledger)
 
-    def _leap(self) -> None:
+    def _pack(self) -> None:
+        """Fill the links with many chunks, unless what there is comes near the bound, or an earlier
+        run has done that.
+        """
+        ledger = self.ledger
+        usable = ledger.usable()
+        goal = ledger.limit.per_byte * _GOOD
+        if any(kept.found.engine == "packing" for kept in usable):
+            return
+        if usable and usable[0].cost.per_byte <= goal:
+            return
+        seconds = self.left() * _PACKING
+        timed = self.clock.kind == "wall"
+        began = time.monotonic()
+        for schedule in pack(
+            ledger.problem,
+            seed=self.seed,
+            deadline=began + (seconds if timed else self.clock.wall()),
+            attempts=None if timed else ceil(seconds * ATTEMPTS),
+        ):
+            if schedule.steps > _FARTHEST:
+                break
+            took = round(time.monotonic() - began, 3)
+            found = Found(schedule, price(schedule), "packing")
+            ledger.keep(Kept(found, took))
+            shown = f"{show_count(schedule.chunks, 'chunk')}, {show_count(schedule.steps, 'step')}"
+            self.tell(f"{shown}: packed in {took:.1f} s")
+            if found.cost.per_byte <= goal:
+                break
+        self.clock.spend(seconds)
+        if self.store is not None and ledger.kept:
+            self.store.save(ledger)
+
+    def _leap(self, alike: int) -> None:
         """Ask for what would come near the bound, before anything is tightened little by little."""
         ledger = self.ledger
-        alike = count_alike(ledger.problem)
         first = self.steps[0]
         spans = [steps for steps in self.steps if 2 * first <= steps <= 4 * first + _SPANS]
         spans += [steps for steps in self.steps if steps < 2 * first]

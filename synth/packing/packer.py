@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from .box import Placed
     from .jobs import Job
 
+ATTEMPTS = 2000
+"""In a second, more or less: so many are taken for a second where effort is counted, not time."""
+
 _PATIENCE = (500, 4_000, 20_000, 100_000)  # Attempts to mend a box before it is left, by turn.
 _TRIES = 20  # Attempts to place a chunk at all: chance may miss what few steps allow.
 _MANY = 32  # Each so many chunks, as often as that again.
@@ -233,7 +236,8 @@ def list_lengths(topology: Topology) -> tuple[Fraction, ...]:
 
     How well a length is used is how well the link is that it suits worst.
     """
-    speeds = sorted({link.capacity / topology.slowest for link in topology.links})
+    slowest = topology.slowest
+    speeds = sorted({link.capacity / slowest for link in topology.links})
     tried = sorted(
         {
             n / speed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roundelay import charting, pipeline, writing
+from roundelay import charting, pipeline
 from roundelay.dsl.source import InputError
 from roundelay.writing import require_file, write_files, write_text
 
@@ -100,7 +100,7 @@ def test_what_is_broken_off_leaves_nothing(
     def broken(*_: object) -> None:
         raise kind
 
-    monkeypatch.setattr(writing.os, "replace", broken)
+    monkeypatch.setattr(os, "replace", broken)
     with pytest.raises(KeyboardInterrupt if kind is KeyboardInterrupt else InputError):
         write_text(Path("file"), TEXT)
     assert names() == ["file"]
@@ -116,7 +116,7 @@ def test_two_writers_do_not_clash(monkeypatch: pytest.MonkeyPatch) -> None:
             write_text(waiting.pop(), "the other's")
         replace(old, new)
 
-    monkeypatch.setattr(writing.os, "replace", late)
+    monkeypatch.setattr(os, "replace", late)
     write_text(Path("file"), TEXT)
     assert Path("file").read_bytes() == TEXT.encode()
     assert names() == ["file"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from roundelay.dsl.model import Limits
+from roundelay.dsl.model import Limits, Topology
 from roundelay.dsl.source import UnsupportedError
 from roundelay.synth.bounds import bound
 from roundelay.synth.checker import check
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from roundelay.dsl.model import Problem
     from roundelay.synth.frontier.chart import Chart
+    from roundelay.synth.schedule import Outcome
 
 Spot = tuple[int, int, Fraction | int, str]
 
@@ -185,6 +187,21 @@ def ledger_of(problem: Problem) -> Ledger:
     return Ledger(problem, bound(problem))
 
 
+def test_the_links_are_looked_at_once_not_once_a_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = ask(ring(8), all_reduce(8))
+    limit = bound(problem)
+    real: property = vars(Topology)["slowest"]
+    asked = []
+
+    def count(topology: Topology) -> object:
+        asked.append(topology)
+        return real.__get__(topology)
+
+    monkeypatch.setattr(Topology, "slowest", property(count))
+    assert Ledger(problem, limit).grain == 1
+    assert len(asked) == 1
+
+
 def refuted(chunks: int, steps: int, rounds: int, *, complete: bool = True) -> Asked:
     return Asked(
         Query(chunks, steps, Fraction(rounds)), "impossible", 1.0, "exact (X)", "", complete
@@ -230,6 +247,23 @@ def test_what_was_tried_long_enough_is_not_tried_again() -> None:
     assert ledger.asked[query].seconds == 11.0
 
 
+def test_what_found_no_memory_is_tried_again_by_the_next_run() -> None:
+    problem = ask(ring(8), all_reduce(8))
+    query, late = Query(4, 6, Fraction(5)), Query(4, 6, Fraction(4))
+    earlier = (
+        Asked(query, "open", 2.0, "", "out of memory: Z3 had 50 MiB", limit=2.0, glance=2.0),
+        Asked(late, "open", 2.0, "", "out of time", limit=2.0),
+    )
+    ledger = ledger_of(problem)
+    ledger.merge(earlier, ())
+    assert ledger.lowest_open(4, 6, 2.0, quick=False) == 5
+    assert not ledger.tried(ledger.asked[query], 0.1, quick=True)
+    assert ledger.tried(ledger.asked[late], 2.0, quick=False)
+    ledger.note(earlier[0])  # In this run there is no more memory than there was.
+    ledger.merge(earlier, ())
+    assert ledger.lowest_open(4, 6, 2.0, quick=False) == 6
+
+
 def test_incomplete_proofs_say_so_and_give_way_to_complete_ones() -> None:
     ledger = ledger_of(ask(ring(4), all_reduce(4)))
     ledger.note(refuted(4, 3, 7, complete=False))
@@ -245,6 +279,56 @@ def test_incomplete_proofs_say_so_and_give_way_to_complete_ones() -> None:
 
 
 # ------------------------------------------------------------------------------- the walk
+
+
+class Oracle:
+    """A ledger of one chunk and step count, in which all from ``threshold`` rounds up exists."""
+
+    def __init__(self, grain: Fraction, threshold: Fraction, first: Fraction) -> None:
+        self.grain, self.threshold, self.high = grain, threshold, first
+        self.low = grain
+        self.limit = SimpleNamespace(per_byte=Fraction(0))
+        self.queries = 0
+
+    def best(self, _steps: int) -> SimpleNamespace:
+        return SimpleNamespace(cost=SimpleNamespace(per_byte=self.high))
+
+    def rounds_to_win(self, _chunks: int, _steps: int) -> Fraction:
+        return self.high - self.grain
+
+    def lowest_open(self, *_: object, quick: bool) -> Fraction:
+        del quick
+        return self.low
+
+    def answer(self, query: Query, *_: object, quick: bool) -> Outcome:
+        """What is found is as bad as may be, and what is refuted refutes nothing else."""
+        del quick
+        assert self.low <= query.rounds < self.high
+        assert query.rounds % self.grain == 0
+        self.queries += 1
+        if query.rounds >= self.threshold:
+            self.high = query.rounds
+            return Found(None, None, "")  # type: ignore[arg-type]
+        self.low = query.rounds + self.grain
+        return Impossible(None, "")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("grains", [1, 2, 3, 99, 413_700_001, 999_999_999, 1_000_000_000])
+def test_many_grains_take_few_queries(grains: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 1 round of a thousand million grains down to any number of them: 100 strides of a
+    hundredth at most, which get longer, and two queries for each halving of what is left.
+    """
+    grain = Fraction(1, 10**9)
+    oracle = Oracle(grain, grains * grain, Fraction(1))
+    monkeypatch.setattr(walk.Walk, "ask", lambda _, *args, quick: oracle.answer(*args, quick=quick))
+    clock = SimpleNamespace(left=lambda: 60.0)
+    one = walk.Walk(
+        oracle, None, range(7, 8), (1,), 0, "race", 1, clock, 1.0, None, print, False  # type: ignore[arg-type]
+    )  # fmt: skip
+    one._tighten(1, 7, 1)
+    assert oracle.high == oracle.threshold
+    assert oracle.low == oracle.threshold
+    assert oracle.queries <= 200
 
 
 def test_nothing_is_asked_twice_nor_below_the_bound(

@@ -114,6 +114,7 @@ def test_nothing_is_refused_where_nothing_moves() -> None:
 
 def test_grains() -> None:
     assert find_grain(dgx1()) == Fraction(1, 2)
+    assert find_grain(machine("alone", 1, [])) == 1
     uneven = machine("uneven", 3, [(0, 1, 1, 2), (1, 2, 1, 3)])  # 1 and 3/2 of the slowest.
     assert find_grain(uneven) == Fraction(1, 3)
 

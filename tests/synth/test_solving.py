@@ -233,6 +233,19 @@ def test_amounts_of_memory_are_read() -> None:
             parse_memory(wrong)
 
 
+def test_an_amount_beyond_all_machines_is_one_that_a_system_takes() -> None:
+    """The most that a signed number of 64 bits holds, which systems keep it in, and less."""
+    pytest.importorskip("resource")
+    most = parse_memory("999999999999999999T")
+    assert 1 << 60 < most < 1 << 63
+    assert parse_memory("1T") == 1 << 40
+    source = "from roundelay.synth.exact.memory import limit_memory; print(limit_memory({}))"
+    for amount, does in ((most, "True"), (1 << 80, "False")):
+        done = subprocess.run([sys.executable, "-c", source.format(amount)],
+                              capture_output=True, text=True, check=False)  # fmt: skip
+        assert (done.stdout.strip(), done.stderr) == (does, "")
+
+
 def test_workers_share_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROUNDELAY_MEMORY", "8G")
     assert share_memory(4) == 2 << 30

@@ -279,6 +279,19 @@ def test_broken_files_do_not_replace_each_other(tmp_path: Path) -> None:
     assert names == [f"{path.name}.broken-{number}" for number in (1, 2, 3)]
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_file_is_set_aside(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """A pipe would be waited for, until somebody writes into it."""
+    path = Store(tmp_path, pair(), pytest.fail).path
+    make(path)
+    ledger, told = reread(tmp_path, pair())
+    assert (ledger.asked, len(told)) == ({}, 1)
+    assert "it is no file" in told[0]
+    assert [item.name for item in tmp_path.iterdir()] == [f"{path.name}.broken-1"]
+    written(tmp_path)
+    assert path.is_file()
+
+
 def test_a_folder_that_takes_no_file_is_told_of_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     told: list[str] = []
