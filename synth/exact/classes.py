@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from .encodings.merging import Order, Slots
     from .helping import Kind
 
+_MANY = 16  # Chunks, from which on half as many are modelled as well.
 _MOST_SLOTS = 8  # Messages a chunk, pair of ranks and step.
 
-Variant = Literal["symmetric-trees", "trees", "symmetric", "full", "slots", "symmetric-only"]
+Variant = Literal[
+    "symmetric-trees", "copied-trees", "trees", "symmetric", "full", "slots", "symmetric-only"
+]
 """``trees``: a root, a way up and a way down a chunk. ``full``: whatever ranks can make of what
 they hold, with one message a chunk, pair of ranks and step where more could be of use. ``slots``:
 as many as the links can carry. The ``symmetric`` ones: alike in all directions (see ``symmetry``),
-the last one where that is asked for and nothing else will do.
+the last one where that is asked for and nothing else will do. ``copied``: half as many chunks are
+modelled, and two do the same.
 """
 
 
@@ -52,7 +56,10 @@ def list_variants(problem: Problem, query: Query) -> tuple[Variant, ...]:
     more schedules; ``slots`` covers all, as far as what switches do is no matter. Where symmetry is
     asked for, no other kind is given.
     """
-    several: tuple[Variant, ...] = ("symmetric-trees", "trees") if has_trees(problem) else ()
+    several: tuple[Variant, ...] = ()
+    if has_trees(problem):
+        copied: tuple[Variant, ...] = ("copied-trees",) if count_copies(query.chunks) > 1 else ()
+        several = ("symmetric-trees", *copied, "trees")
     blocks = problem.collective.blocks
     complete = all(_is_complete(problem, block, query.steps, full=False) for block in blocks)
     wider = not complete and count_slots(problem, query) is not None
@@ -68,6 +75,11 @@ def has_trees(problem: Problem) -> bool:
     """Whether there is a quick encoding that finds or gives up."""
     order = keeps_order(problem)
     return any(find_tree_order(block, order) is not None for block in problem.collective.blocks)
+
+
+def count_copies(chunks: int) -> int:
+    """Of so many chunks, how many may do the same as one that is modelled."""
+    return 2 if chunks >= _MANY and chunks % 2 == 0 else 1
 
 
 def refutes(variant: Variant) -> bool:

@@ -36,6 +36,23 @@ class Draft:
         self.messages.append((step, chunk, route, parts))
         return len(self.messages) - 1
 
+    def copy(self, times: int) -> Draft:
+        """The same with ``times`` as many chunks, so many of them alike."""
+        copies = Draft(self.keeps_order)
+        for number in range(times):
+            start = len(copies.messages)
+
+            def move(parts: tuple[Part, ...], start: int = start) -> tuple[Part, ...]:
+                return tuple(Got(p.send + start) if isinstance(p, Got) else p for p in parts)
+
+            for step, chunk, route, parts in self.messages:
+                copies.send(step, chunk * times + number, route, move(parts))
+            for made in self.results:
+                copies.results.append(
+                    Result(made.chunk * times + number, made.want, move(made.parts))
+                )
+        return copies
+
     def finish(self) -> Plain:
         """Drop what no result uses and empty steps; sort and number the rest."""
         used = self._used()

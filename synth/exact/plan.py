@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from roundelay.synth.routes import enumerate_routes, measure_hops
+from roundelay.synth.schedule import Query
 
 from .board import Board, lay_out, limit_rounds
-from .classes import classify, count_slots, find_tree_order, keeps_order
+from .classes import classify, count_copies, count_slots, find_tree_order, keeps_order
 from .draft import Draft, Plain
 from .encodings.copying import encode_copy, encode_reduce
 from .encodings.gossip import encode_gossip
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from roundelay.dsl.model import Block, Problem
-    from roundelay.synth.schedule import Query
 
     from .classes import Variant
     from .encodings.merging import Slots
@@ -49,13 +49,14 @@ class Plan:
     """A model and how to read a schedule from its solution.
 
     ``keeps_order``: merges keep the order of their parts. ``orbits``: what the chunks that are
-    modelled stand for (None: themselves).
+    modelled stand for (None: themselves). ``copies``: how many chunks do the same as each of these.
     """
 
     model: Model
     pieces: tuple[Piece, ...]
     keeps_order: bool = False
     orbits: Orbits | None = None
+    copies: int = 1
 
     def read(self, values: Sequence[bool]) -> Plain:
         """The schedule that values of the variables 1, 2, … stand for."""
@@ -68,7 +69,8 @@ class Plan:
         draft = Draft(self.keeps_order)
         for piece in self.pieces:
             piece.read(value, draft)
-        return (draft if self.orbits is None else self.orbits.unfold(draft)).finish()
+        whole = draft if self.orbits is None else self.orbits.unfold(draft)
+        return (whole if self.copies == 1 else whole.copy(self.copies)).finish()
 
 
 def encode(
@@ -86,6 +88,14 @@ def encode(
     """
     if unknown := without - FAMILIES.keys():
         raise ValueError(f"no families of constraints: {', '.join(sorted(unknown))}")
+    if variant == "copied-trees":
+        times = count_copies(query.chunks)
+        # Thrice the way across is room enough for trees; more steps make the model larger.
+        across = max((hop or 0 for row in measure_hops(problem.topology) for hop in row), default=0)
+        fewer = Query(query.chunks // times, min(query.steps, 3 * across), query.rounds / times)
+        inner: Variant = "symmetric-trees" if find_group(problem, fewer.chunks) else "trees"
+        part = encode(problem, fewer, inner, ordered=ordered, without=without)
+        return replace(part, copies=times)
     model = Model(without=without)
     operator = problem.operator
     idempotent = operator is not None and operator.idempotent

@@ -65,7 +65,6 @@ def test_a_dgx1_from_the_command_line_to_numbers(roundelay: Command) -> None:
     assert (row["count"], row["wrong"], row["value"]) == (16_384, 0, "36.0")
 
 
-@pytest.mark.nightly
 def test_the_bandwidth_optimum_of_a_dgx1(roundelay: Command) -> None:
     """Seven rounds for 24 chunks is the bound; SCCL has it as 48 chunks in 14 steps."""
     done = roundelay(

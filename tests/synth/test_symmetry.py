@@ -214,6 +214,8 @@ FOUND: list[tuple[Problem, Query, Variant]] = [
     (ask(dgx1(), all_gather(8)), Query(2, 2, Fraction(3)), "symmetric"),
     (ask(dgx1(), reduce_scatter(8)), Query(2, 2, Fraction(3)), "symmetric"),
     (ask(dgx1(), all_reduce(8)), Query(8, 4, Fraction(4)), "symmetric-trees"),
+    (ask(dgx1(), all_reduce(8)), Query(48, 14, Fraction(14)), "copied-trees"),
+    (ask(ring(4), all_reduce(4)), Query(16, 6, Fraction(24)), "copied-trees"),
     (ask(complete(4), all_to_all(4)), Query(1, 1, Fraction(1)), "symmetric"),
     (ask(star(4, 2), all_reduce(4)), Query(4, 2, Fraction(6)), "symmetric-trees"),
     (ask(line(3), broadcast(3, 1)), Query(2, 1, Fraction(2)), "symmetric"),
@@ -239,7 +241,7 @@ def test_what_is_unfolded_is_a_schedule_within_the_query(
     group = find_group(problem, query.chunks)
     assert group is not None
     assert maps_to_itself(schedule, group)
-    whole = encode(problem, query, "trees" if variant == "symmetric-trees" else "full")
+    whole = encode(problem, query, "trees" if variant.endswith("trees") else "full")
     assert plan.model.variables < whole.model.variables
 
 
@@ -271,5 +273,7 @@ def test_variants_of_a_problem() -> None:
     assert list_variants(ask(ring(4), all_reduce(4)), query) == (
         "symmetric-trees", "trees", "symmetric", "full",
     )  # fmt: skip
+    many = list_variants(ask(ring(4), all_reduce(4)), Query(16, 2, Fraction(16)))
+    assert many == ("symmetric-trees", "copied-trees", "trees", "symmetric", "full")
     assert list_variants(ask(ring(4), all_gather(4)), query) == ("symmetric", "full")
     assert list_variants(ask(ring(4), all_reduce(4), SUB), query) == ("trees", "full")
