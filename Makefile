@@ -30,8 +30,8 @@ lint: $(VENV)/developer
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -m 'not slow and not nightly'
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -n auto --dist worksteal -m 'not slow and not nightly'
+	$(BIN)/pytest -n auto --dist worksteal -m slow
 
 # Hours of fuzzing in the place of minutes.
 nightly: $(VENV)/developer
