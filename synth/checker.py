@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .schedule import Part, Schedule, Send
 
 
+PACE = 4e-5
+"""Seconds that judging a message takes, more or less."""
+
+
 class ScheduleError(Exception):
     """A schedule breaks a law; ``violations`` says each in a sentence."""
 

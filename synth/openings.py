@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from .checker import check
+from .checker import PACE, check
 from .packing.packer import ATTEMPTS, pack
 from .paths import build, build_rooted, within
 from .promising import count_alike, list_promising
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .walk import Walk
 
 _BUILDING = 0.1  # Of the time is for schedules that no solver is asked for,
-_BUILDING_FIRST = 0.5  # or so much for the first.
+_BUILDING_FIRST = 0.8  # or so much for the first, which has
+_BUILDING_LEAST = 0.5  # seconds in any case: a late schedule is better than none.
 _ROOTS = 16  # Chunks that come together at roots of their own, at most.
 _LEAPS = 4  # More steps than thrice the fewest are looked at where these are few,
 _SPANS = 10  # and so many numbers of steps.
@@ -36,9 +37,17 @@ def begin(walk: Walk) -> None:
     fewest = 1 if limits.chunks is None else limits.chunks[0]
     most = min(len(walk.problem.topology.ranks), _ROOTS)
     latency = walk.objective.kind == "latency"
+    least = _BUILDING_LEAST
+    wanted = sum(len(block.wants) for block in walk.problem.collective.blocks)
     for chunks in dict.fromkeys((fewest, max(fewest, most))):
+        # A wanted value takes a message, more or less, and to judge many takes its time.
+        if wanted * chunks * PACE > max(walk.left(), 2 * _BUILDING_LEAST):
+            break
         for make in (build,) if latency else (build, build_rooted):
-            wall = walk.clock.wall() * (_BUILDING if walk.best else _BUILDING_FIRST)
+            wall = walk.clock.wall() * _BUILDING
+            if walk.best is None:
+                wall = max(walk.clock.wall() * _BUILDING_FIRST, least)
+                least = 0.0
             schedule = make(walk.problem, chunks, time.monotonic() + wall)
             if schedule is not None and within(schedule, limits):
                 check(schedule)

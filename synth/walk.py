@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
-from .checker import check
+from .checker import PACE, check
 from .copies import replicate
 from .counts import show_count
 from .exact.engine import confirm, solve
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .schedule import Bound, Outcome, Schedule
 
 _LEAST = 0.05  # Seconds that every query gets.
-_COPYING = 4e-5  # Seconds that copying and checking a message takes.
 _WORTH_TELLING = 0.5  # Seconds that a quick try without a find takes before anyone hears of it.
 
 
@@ -196,7 +195,7 @@ class Walk:
 
         Copying and checking cannot be stopped on the way, so it is estimated beforehand.
         """
-        seconds = len(schedule.sends) * times * _COPYING
+        seconds = len(schedule.sends) * times * PACE
         if seconds > self.left():
             return None
         self.clock.spend(seconds)
